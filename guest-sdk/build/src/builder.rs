@@ -1,0 +1,163 @@
+//! From crates to components.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::cargo::{self, Package};
+use crate::component::hexadecimal;
+use crate::{Component, Error, Toolchain, append_wit};
+
+/// Builds guest crates.
+pub struct Builder<'a> {
+    guests: Vec<PathBuf>,
+    target_dir: PathBuf,
+    progress: Box<dyn FnMut(&str) + 'a>,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder whose cargo works below `target_dir`. Never the outer cargo's: it holds the lock.
+    pub fn new(target_dir: impl Into<PathBuf>) -> Self {
+        Builder { guests: Vec::new(), target_dir: target_dir.into(), progress: Box::new(|_| {}) }
+    }
+
+    /// Adds the crate in this directory.
+    #[must_use]
+    pub fn guest(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.guests.push(directory.into());
+        self
+    }
+
+    /// Adds every crate directly below this directory, in the order of their names.
+    ///
+    /// # Errors
+    /// If the directory cannot be read.
+    pub fn guests_in(mut self, directory: impl AsRef<Path>) -> Result<Self, Error> {
+        self.guests.extend(crates_in(directory.as_ref())?);
+        Ok(self)
+    }
+
+    /// Hears every line of cargo's progress.
+    #[must_use]
+    pub fn progress(mut self, progress: impl FnMut(&str) + 'a) -> Self {
+        self.progress = Box::new(progress);
+        self
+    }
+
+    /// Builds all of them, with one cargo invocation per workspace. The components come in the order
+    /// the guests were added.
+    ///
+    /// # Errors
+    /// The first guest that fails, or a toolchain that is missing.
+    pub fn build(mut self) -> Result<Vec<Component>, Error> {
+        let manifests =
+            self.guests.iter().map(|guest| manifest_of(guest)).collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = self.guests.first() else {
+            return Ok(Vec::new());
+        };
+        let toolchain = Toolchain::find(first)?;
+        let target_dir = absolute(&self.target_dir)?;
+
+        let mut modules = BTreeMap::new();
+        for (workspace, packages) in by_workspace(&manifests)? {
+            let place = target_dir.join(directory_of(&workspace));
+            let built =
+                cargo::build(&workspace, &packages, &place, &toolchain, &mut self.progress)?;
+            for package in packages {
+                let module = built.iter().find(|built| built.manifest == package.manifest);
+                let module = module.ok_or_else(|| Error::NoCrate {
+                    path: package.manifest.clone(),
+                    reason: "it makes no module: `crate-type` needs `cdylib`".to_owned(),
+                })?;
+                modules.insert(package.manifest, (package.name, module.module.clone()));
+            }
+        }
+        manifests
+            .iter()
+            .filter_map(|manifest| {
+                modules.get(manifest).map(|(name, module)| (manifest, name, module))
+            })
+            .map(|(manifest, package, module)| component(manifest, package, module))
+            .collect()
+    }
+}
+
+/// Each workspace has a directory of its own: to cargo two packages of one name and one place in
+/// their workspaces are the same, and it would take the one's module for the other's.
+fn directory_of(workspace: &Path) -> String {
+    hexadecimal(&Sha256::digest(workspace.as_os_str().as_encoded_bytes()))
+        .chars()
+        .take(16)
+        .collect()
+}
+
+fn component(manifest: &Path, package: &str, module: &Path) -> Result<Component, Error> {
+    let directory = manifest.parent().unwrap_or(Path::new("."));
+    let module = fs::read(module).map_err(|source| Error::File {
+        action: "read",
+        path: module.to_owned(),
+        source,
+    })?;
+    let mut component = Component::encode(package, &module)?;
+    append_wit(&mut component.wasm, &directory.join("wit"))?;
+    component.name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(component)
+}
+
+/// The crates directly below a directory.
+fn crates_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let error = |source| Error::File { action: "list", path: directory.to_owned(), source };
+    let mut crates = Vec::new();
+    for entry in fs::read_dir(directory).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.join("Cargo.toml").is_file() {
+            crates.push(path);
+        }
+    }
+    crates.sort();
+    Ok(crates)
+}
+
+fn by_workspace(manifests: &[PathBuf]) -> Result<BTreeMap<PathBuf, Vec<Package>>, Error> {
+    let mut known: Vec<cargo::Workspace> = Vec::new();
+    let mut wanted: BTreeMap<PathBuf, Vec<Package>> = BTreeMap::new();
+    for manifest in manifests {
+        let find = |workspace: &cargo::Workspace| {
+            let package =
+                workspace.packages.iter().find(|package| package.manifest == *manifest)?;
+            Some((workspace.root.clone(), package.clone()))
+        };
+        let found = match known.iter().find_map(find) {
+            Some(found) => found,
+            None => {
+                let workspace = cargo::workspace_of(manifest)?;
+                let found = find(&workspace).ok_or_else(|| Error::Cargo {
+                    manifest: manifest.clone(),
+                    reason: "it is in none of the packages listed".to_owned(),
+                })?;
+                known.push(workspace);
+                found
+            }
+        };
+        wanted.entry(found.0).or_default().push(found.1);
+    }
+    Ok(wanted)
+}
+
+fn manifest_of(directory: &Path) -> Result<PathBuf, Error> {
+    let manifest = directory.join("Cargo.toml");
+    manifest.canonicalize().map_err(|error| Error::NoCrate {
+        path: directory.to_owned(),
+        reason: format!("Cargo.toml: {error}"),
+    })
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Error> {
+    std::path::absolute(path).map_err(|source| Error::File {
+        action: "resolve",
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,265 @@
+//! The nested cargo: its environment, its invocation and its messages.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use serde::Deserialize;
+
+use crate::Error;
+use crate::toolchain::{TARGET, Toolchain};
+
+/// The profile of every guest.
+const PROFILE: &str = "guest";
+
+/// What the profile is in a workspace that does not define it.
+const PROFILE_DEFAULTS: [&str; 6] = [
+    "profile.guest.inherits='release'",
+    "profile.guest.opt-level='s'",
+    "profile.guest.lto=true",
+    "profile.guest.codegen-units=1",
+    "profile.guest.panic='abort'",
+    "profile.guest.strip=true",
+];
+
+/// Variables of cargo's that are the user's own settings and none that an outer cargo would set.
+const KEPT: [&str; 7] = [
+    "CARGO_HOME",
+    "CARGO_BUILD_JOBS",
+    "CARGO_NET_",
+    "CARGO_HTTP_",
+    "CARGO_REGISTR",
+    "CARGO_SOURCE_",
+    "CARGO_TERM_",
+];
+
+/// Variables of the outer cargo, of a compiler wrapper or of a coverage tool.
+const CLEARED: [&str; 17] = [
+    "CARGO",
+    "RUSTC",
+    "RUSTDOC",
+    "RUSTFLAGS",
+    "RUST_",
+    "CLIPPY_",
+    "DEP_",
+    "LLVM_PROFILE_FILE",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "OUT_DIR",
+    "TARGET",
+    "HOST",
+    "NUM_JOBS",
+    "OPT_LEVEL",
+    "PROFILE",
+    "DEBUG",
+];
+
+/// A guest as cargo knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) manifest: PathBuf,
+}
+
+/// The packages of a workspace.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    pub(crate) packages: Vec<Package>,
+}
+
+/// The module of a package, and what the compiler warned of.
+#[derive(Debug)]
+pub(crate) struct Built {
+    pub(crate) manifest: PathBuf,
+    pub(crate) module: PathBuf,
+}
+
+/// Removes what an outer cargo set. A guest is compiled alike whoever asks for it.
+pub(crate) fn clear_environment(command: &mut Command) {
+    let starts_with_any = |name: &str, with: &[&str]| with.iter().any(|one| name.starts_with(one));
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if starts_with_any(&text, &CLEARED) && !starts_with_any(&text, &KEPT) {
+            command.env_remove(&name);
+        }
+    }
+    // Set and empty, they also silence a `.cargo/config.toml` whose flags are meant for the host.
+    for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
+        command.env(name, "");
+    }
+}
+
+/// Which workspace a crate belongs to.
+pub(crate) fn workspace_of(manifest: &Path) -> Result<Workspace, Error> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<MetadataPackage>,
+        workspace_root: PathBuf,
+    }
+    #[derive(Deserialize)]
+    struct MetadataPackage {
+        name: String,
+        manifest_path: PathBuf,
+    }
+
+    let mut command = cargo(manifest.parent().unwrap_or(Path::new(".")));
+    command
+        .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(manifest);
+    let output = command.output().map_err(|source| run_error(&command, source))?;
+    if !output.status.success() {
+        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::Cargo { manifest: manifest.to_owned(), reason });
+    }
+    let metadata: Metadata = serde_json::from_slice(&output.stdout).map_err(|error| {
+        Error::Cargo { manifest: manifest.to_owned(), reason: error.to_string() }
+    })?;
+    let packages = metadata
+        .packages
+        .into_iter()
+        .map(|package| Package { name: package.name, manifest: package.manifest_path })
+        .collect();
+    Ok(Workspace { root: metadata.workspace_root, packages })
+}
+
+/// Compiles the packages of one workspace in one invocation.
+///
+/// # Errors
+/// [`Error::Compile`] carries the compiler's own rendering of its errors.
+pub(crate) fn build(
+    workspace: &Path,
+    packages: &[Package],
+    target_dir: &Path,
+    toolchain: &Toolchain,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Built>, Error> {
+    let mut command = cargo(workspace);
+    command
+        .args(["build", "--lib", "--message-format=json", "--target", TARGET, "--profile", PROFILE])
+        .arg("--target-dir")
+        .arg(target_dir)
+        .arg("--manifest-path")
+        .arg(workspace.join("Cargo.toml"))
+        .env("CARGO_ENCODED_RUSTFLAGS", forget_home());
+    for package in packages {
+        command.args(["--package", &package.name]);
+    }
+    if !defines_profile(workspace) {
+        for setting in PROFILE_DEFAULTS {
+            command.args(["--config", setting]);
+        }
+    }
+    toolchain.apply(&mut command);
+
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|source| run_error(&command, source))?;
+    let (messages, said) = listen(&mut child, progress);
+    let status = child.wait().map_err(|source| run_error(&command, source))?;
+    if status.success() {
+        return Ok(messages.built);
+    }
+    let names: Vec<&str> = packages.iter().map(|package| package.name.as_str()).collect();
+    let diagnostics = if messages.errors.is_empty() { said } else { messages.errors };
+    Err(Error::Compile { packages: names.join(", "), diagnostics })
+}
+
+/// Cargo's standard output, understood.
+#[derive(Default)]
+struct Messages {
+    built: Vec<Built>,
+    errors: String,
+}
+
+/// Reads both outputs to their ends, side by side: either pipe would fill up and stop the child.
+fn listen(child: &mut Child, progress: &mut dyn FnMut(&str)) -> (Messages, String) {
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    thread::scope(|scope| {
+        let messages = scope.spawn(move || stdout.map(read_messages).unwrap_or_default());
+        let mut said = String::new();
+        for line in stderr.into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
+            let Ok(line) = line else { break };
+            progress(&line);
+            said.push_str(&line);
+            said.push('\n');
+        }
+        (messages.join().unwrap_or_default(), said)
+    })
+}
+
+fn read_messages(stdout: impl Read) -> Messages {
+    #[derive(Deserialize)]
+    #[serde(tag = "reason")]
+    enum Message {
+        #[serde(rename = "compiler-artifact")]
+        Artifact { manifest_path: PathBuf, filenames: Vec<PathBuf> },
+        #[serde(rename = "compiler-message")]
+        Said { message: Diagnostic },
+        #[serde(other)]
+        Other,
+    }
+    #[derive(Deserialize)]
+    struct Diagnostic {
+        level: String,
+        rendered: Option<String>,
+    }
+
+    let mut messages = Messages::default();
+    for line in BufReader::new(stdout).lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(Message::Artifact { manifest_path, filenames }) => {
+                let is_module = |file: &PathBuf| file.extension() == Some(OsStr::new("wasm"));
+                if let Some(module) = filenames.into_iter().find(is_module) {
+                    messages.built.push(Built { manifest: manifest_path, module });
+                }
+            }
+            Ok(Message::Said { message }) if message.level == "error" => {
+                messages.errors.push_str(message.rendered.as_deref().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+    messages
+}
+
+fn cargo(directory: &Path) -> Command {
+    // Cargo names itself to build scripts and to `cargo run`; a `cargo` in `PATH` may be another.
+    let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    clear_environment(&mut command);
+    command.current_dir(directory);
+    command
+}
+
+/// A flag that keeps this machine's directories out of panic messages, so that a guest's digest does
+/// not depend on who built it. The workspace needs none: cargo compiles its members by relative paths.
+fn forget_home() -> OsString {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+    let mut flag = OsString::new();
+    if let Some(home) = home {
+        flag.push("--remap-path-prefix=");
+        flag.push(home);
+        flag.push("=/cargo");
+    }
+    flag
+}
+
+fn defines_profile(workspace: &Path) -> bool {
+    fs::read_to_string(workspace.join("Cargo.toml"))
+        .is_ok_and(|manifest| manifest.lines().any(|line| line.trim() == "[profile.guest]"))
+}
+
+fn run_error(command: &Command, source: std::io::Error) -> Error {
+    Error::Run { program: command.get_program().into(), source }
+}

@@ -1,0 +1,132 @@
+//! Components for `include_bytes!`: what a build script needs.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{Builder, Component, Error, TOOLCHAIN_VARIABLE};
+
+/// What a build script embeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedding<'a> {
+    /// The directory whose crates are built, relative to the build script's package.
+    pub crates: &'a str,
+    /// The file to write in `OUT_DIR`: an expression, the table `&[(name, wasm)]`.
+    pub table: &'a str,
+    /// The variable that names a directory of ready-made `<name>.wasm`, which skips the build.
+    pub ready_made: &'a str,
+}
+
+/// Builds every crate of a directory, in one cargo invocation, and writes the table of them.
+///
+/// In `build.rs`:
+/// ```no_run
+/// wok_build::embed(wok_build::Embedding {
+///     crates: "../recipes-wasm",
+///     table: "recipes.rs",
+///     ready_made: "WOK_RECIPES_DIR",
+/// })?;
+/// # Ok::<(), wok_build::Error>(())
+/// ```
+/// and in the crate:
+/// ```ignore
+/// pub static RECIPES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
+/// ```
+///
+/// # Errors
+/// Whatever keeps a component from being made.
+pub fn embed(embedding: Embedding<'_>) -> Result<(), Error> {
+    let package = directory_in("CARGO_MANIFEST_DIR")?;
+    let out_dir = directory_in("OUT_DIR")?;
+    rerun_if_env_changed(embedding.ready_made);
+
+    let files = match env::var_os(embedding.ready_made).filter(|value| !value.is_empty()) {
+        Some(directory) => ready_made(&package.join(directory))?,
+        None => {
+            let crates = package.join(embedding.crates);
+            watch_sources(&crates);
+            let components = Builder::new(target_dir(&out_dir)).guests_in(&crates)?.build()?;
+            written(&components, &out_dir)?
+        }
+    };
+    let mut table = String::from("&[\n");
+    for (name, path) in files {
+        // Cannot fail: it writes to a String.
+        let _ =
+            writeln!(table, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
+    }
+    table.push_str("]\n");
+    write(&out_dir.join(embedding.table), table.as_bytes())
+}
+
+fn ready_made(directory: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    rerun_if_changed(directory);
+    let error = |source| Error::File { action: "list", path: directory.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(error)? {
+        let path = entry.map_err(error)?.path();
+        if path.extension().is_some_and(|extension| extension == "wasm") {
+            rerun_if_changed(&path);
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            files.push((name, path));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn written(components: &[Component], out_dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+    let mut files = Vec::new();
+    for component in components {
+        let path = out_dir.join(format!("{}.wasm", component.name));
+        component.write(&path)?;
+        files.push((component.name.clone(), path));
+    }
+    Ok(files)
+}
+
+/// Below the outer target directory, so that `cargo clean` knows it, and not that directory itself.
+fn target_dir(out_dir: &Path) -> PathBuf {
+    let outer = out_dir.ancestors().find(|ancestor| ancestor.join("CACHEDIR.TAG").is_file());
+    outer.unwrap_or(out_dir).join("guests")
+}
+
+/// The crates (cargo looks at everything below a directory), the SDK they are compiled with and the
+/// toolchain.
+fn watch_sources(crates: &Path) {
+    rerun_if_env_changed(TOOLCHAIN_VARIABLE);
+    rerun_if_changed(crates);
+    let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for part in ["Cargo.toml", "src", "wit"] {
+        rerun_if_changed(&sdk.join(part));
+    }
+}
+
+fn rerun_if_changed(path: &Path) {
+    directive(&format!("rerun-if-changed={}", path.display()));
+}
+
+fn rerun_if_env_changed(variable: &str) {
+    directive(&format!("rerun-if-env-changed={variable}"));
+}
+
+#[allow(clippy::print_stdout, reason = "it is how a build script speaks to cargo")]
+fn directive(text: &str) {
+    println!("cargo::{text}");
+}
+
+fn directory_in(variable: &'static str) -> Result<PathBuf, Error> {
+    env::var_os(variable).map(PathBuf::from).ok_or_else(|| Error::NoCrate {
+        path: PathBuf::from(variable),
+        reason: "not set: this runs in a build script".to_owned(),
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    fs::write(path, bytes).map_err(|source| Error::File {
+        action: "write",
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,100 @@
+//! What can go wrong between a guest crate and its component.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why no component was made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No compiler here can build for WebAssembly.
+    #[error(
+        "no compiler for wasm32-unknown-unknown: {looked_for}; install one with \
+         `rustup target add wasm32-unknown-unknown`, or where rustup cannot reach its server with \
+         `apt-get install rustc-web rust-web-src`"
+    )]
+    NoToolchain {
+        /// What was looked for and not found.
+        looked_for: String,
+    },
+    /// The variable that forces a toolchain holds something else.
+    #[error("{variable}={value}: not a guest toolchain; use `target` or `debian`")]
+    UnknownToolchain {
+        /// The variable.
+        variable: &'static str,
+        /// What it holds.
+        value: String,
+    },
+    /// A directory holds no guest crate.
+    #[error("{path}: no guest crate ({reason})")]
+    NoCrate {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A program could not be run.
+    #[error("run {program}")]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file could not be read or written.
+    #[error("{action} {path}")]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The compiler refused a guest.
+    #[error("cargo build of {packages} failed:\n{diagnostics}")]
+    Compile {
+        /// The packages of the invocation.
+        packages: String,
+        /// What the compiler, or failing that cargo, said.
+        diagnostics: String,
+    },
+    /// Cargo said something this crate does not understand.
+    #[error("cargo's answer for {manifest} is not understood: {reason}")]
+    Cargo {
+        /// The manifest in question.
+        manifest: PathBuf,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+    /// The module does not make a component.
+    #[error("{package}: make a component of the module: {reason}")]
+    Encode {
+        /// The guest.
+        package: String,
+        /// Every cause, outermost first.
+        reason: String,
+    },
+    /// The component is none that wok would run.
+    #[error("{package}: {reason}")]
+    NotARecipe {
+        /// The guest.
+        package: String,
+        /// What is wrong with its imports or exports.
+        reason: String,
+    },
+    /// A WIT package does not resolve, or the section that should hold one does not.
+    #[error("{place}: {reason}")]
+    Wit {
+        /// The directory or section.
+        place: String,
+        /// Every cause, outermost first.
+        reason: String,
+    },
+}
+
+/// The whole chain of an error of wit-component's, on one line.
+pub(crate) fn causes(error: &impl std::fmt::Display) -> String {
+    // The alternate form of its error type prints every cause.
+    format!("{error:#}")
+}

@@ -1,0 +1,38 @@
+//! Turns guest crates into wok components.
+//!
+//! ```no_run
+//! let components = wok_build::Builder::new("target/guests").guest("recipes-wasm/lock").build()?;
+//! for component in &components {
+//!     println!("{}: {} bytes, sha256 {}", component.name, component.wasm.len(), component.sha256());
+//! }
+//! # Ok::<(), wok_build::Error>(())
+//! ```
+//!
+//! # Code map
+//! [`Builder`] asks `toolchain` for a compiler that knows `wasm32-unknown-unknown`, runs `cargo` once
+//! per workspace, encodes each module as a [`Component`] and appends its documented WIT
+//! ([`append_wit`], [`wit_of`]). [`embed`] is the same for build scripts.
+//!
+//! # Invariants
+//! * The nested cargo has a target directory of its own and an environment cleared of everything the
+//!   outer cargo, clippy or a coverage tool set: neither deadlocks on the other's lock, nor are guests
+//!   compiled with flags meant for the host.
+//! * A component that leaves here imports nothing but `wok:recipe/*` and exports one interface.
+
+mod builder;
+mod cargo;
+mod component;
+mod embed;
+mod error;
+mod toolchain;
+mod wit;
+
+pub use builder::Builder;
+pub use component::Component;
+pub use embed::{Embedding, embed};
+pub use error::Error;
+pub use toolchain::{TOOLCHAIN_VARIABLE, Toolchain};
+pub use wit::{WIT_SECTION, Wit, append_wit, wit_of};
+
+/// The contract between host and guests, as WIT text. There is one copy of it.
+pub const CONTRACT: &str = include_str!("../../wit/recipe.wit");

@@ -1,0 +1,215 @@
+//! Who stands where in a line of contenders.
+
+use crate::Sequence;
+use crate::participant::{ContenderName, UuidForm};
+
+/// How the contenders of a recipe are named: before, UUID, after, counter.
+#[derive(Clone, Copy, Debug)]
+pub struct Naming {
+    before: &'static str,
+    uuid: UuidForm,
+    after: &'static str,
+}
+
+impl Naming {
+    /// As Curator names a protected znode: `_c_<uuid><after><counter>`.
+    pub const fn curator(after: &'static str) -> Self {
+        Naming { before: "_c_", uuid: UuidForm::Hyphenated, after }
+    }
+
+    /// As kazoo names one: `<uuid without hyphens><after><counter>`.
+    pub const fn kazoo(after: &'static str) -> Self {
+        Naming { before: "", uuid: UuidForm::Simple, after }
+    }
+
+    /// The name to contend with.
+    pub fn contender_name(&self) -> ContenderName {
+        ContenderName {
+            before: self.before.to_owned(),
+            uuid: self.uuid,
+            after: self.after.to_owned(),
+        }
+    }
+
+    /// Reads a child's name; none if it is no contender of this naming.
+    ///
+    /// What stands before `after` is anybody's: the clients that share a directory spell their UUIDs
+    /// differently, and a contender that one of them overlooks is a second holder.
+    pub fn read(&self, name: String) -> Option<Contender> {
+        // From the right: a wrapped counter has a minus sign, and `after` ends with one too.
+        let start = name.rfind(self.after)?.checked_add(self.after.len())?;
+        let sequence = Sequence::parse(name.get(start..)?)?;
+        Some(Contender { name, sequence })
+    }
+}
+
+/// A contender znode.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contender {
+    /// The name of the znode, without its parent.
+    pub name: String,
+    /// Its counter.
+    pub sequence: Sequence,
+}
+
+impl Contender {
+    /// Sorts contenders, the first in line first.
+    pub fn sort(contenders: &mut [Contender]) {
+        let Some(origin) = contenders.first().map(|contender| contender.sequence) else {
+            return;
+        };
+        contenders.sort_unstable_by(|one, other| {
+            let by_sequence =
+                one.sequence.steps_after(origin).cmp(&other.sequence.steps_after(origin));
+            // Equal counters happen only among names of different make; any fixed order will do.
+            by_sequence.then_with(|| one.name.cmp(&other.name))
+        });
+    }
+
+    /// The first in line.
+    pub fn first(contenders: impl IntoIterator<Item = Contender>) -> Option<Contender> {
+        contenders.into_iter().reduce(
+            |first, next| {
+                if next.is_ahead_of(&first) { next } else { first }
+            },
+        )
+    }
+
+    fn is_ahead_of(&self, other: &Contender) -> bool {
+        if self.sequence == other.sequence {
+            return self.name < other.name;
+        }
+        self.sequence.is_before(other.sequence)
+    }
+}
+
+/// Where an own contender stands, from one look at the children.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nobody is ahead.
+    First,
+    /// Somebody is ahead.
+    Behind {
+        /// Next ahead of the own contender: the one to watch, so that one release wakes one waiter.
+        predecessor: Contender,
+        /// How many are ahead, the predecessor included.
+        ahead: usize,
+    },
+    /// The own contender is not among the children: somebody deleted it.
+    Gone,
+}
+
+impl Standing {
+    /// Finds `own` among the contenders. Takes them one by one and keeps one: a long list costs the
+    /// component no memory.
+    pub fn of(own: &Contender, contenders: impl IntoIterator<Item = Contender>) -> Self {
+        let mut predecessor: Option<Contender> = None;
+        let mut ahead = 0_usize;
+        let mut is_there = false;
+        for contender in contenders {
+            if contender.name == own.name {
+                is_there = true;
+            } else if contender.is_ahead_of(own) {
+                ahead = ahead.saturating_add(1);
+                if predecessor.as_ref().is_none_or(|nearest| nearest.is_ahead_of(&contender)) {
+                    predecessor = Some(contender);
+                }
+            }
+        }
+        match predecessor {
+            _ if !is_there => Standing::Gone,
+            None => Standing::First,
+            Some(predecessor) => Standing::Behind { predecessor, ahead },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CURATOR: Naming = Naming::curator("-lock-");
+    const KAZOO: Naming = Naming::kazoo("__lock__");
+    const UUID: &str = "_c_550e8400-e29b-41d4-a716-446655440000";
+
+    fn contender(name: &str) -> Contender {
+        CURATOR.read(name.to_owned()).unwrap_or_else(|| panic!("{name} is a contender"))
+    }
+
+    #[track_caller]
+    fn check_standing(own: &str, names: &[&str], expected: Standing) {
+        let contenders = names.iter().filter_map(|name| CURATOR.read((*name).to_owned()));
+        assert_eq!(Standing::of(&contender(own), contenders), expected);
+    }
+
+    #[test]
+    fn both_makes_of_names_are_read() {
+        let curator = CURATOR.read(format!("{UUID}-lock-0000000007")).unwrap();
+        assert_eq!(curator.sequence, Sequence::new(7));
+        let kazoo =
+            KAZOO.read("550e8400e29b41d4a716446655440000__lock__0000000007".to_owned()).unwrap();
+        assert_eq!(kazoo.sequence, Sequence::new(7));
+    }
+
+    #[test]
+    fn a_wrapped_counter_is_read_behind_a_hyphen() {
+        let wrapped = CURATOR.read(format!("{UUID}-lock--2147483648")).unwrap();
+        assert_eq!(wrapped.sequence, Sequence::new(i32::MIN));
+    }
+
+    #[test]
+    fn foreign_children_are_none() {
+        for name in [
+            "",
+            "config",
+            "-lock-",
+            "x-lock-12",
+            "x-lock-0000000001-leases",
+            "x__READ__0000000001",
+            "é-lock-000000000é",
+        ] {
+            assert_eq!(CURATOR.read(name.to_owned()), None, "{name:?}");
+        }
+        assert_eq!(KAZOO.read("x__rlock__0000000001".to_owned()), None);
+    }
+
+    #[test]
+    fn the_nearest_ahead_is_the_predecessor_whatever_the_names_are() {
+        check_standing(
+            "a-lock-0000000009",
+            &["z-lock-0000000002", "a-lock-0000000009", "b-lock-0000000008", "c-lock-0000000010"],
+            Standing::Behind { predecessor: contender("b-lock-0000000008"), ahead: 2 },
+        );
+    }
+
+    #[test]
+    fn alone_or_lowest_is_first() {
+        check_standing(
+            "z-lock-0000000003",
+            &["z-lock-0000000003", "a-lock-0000000004"],
+            Standing::First,
+        );
+    }
+
+    #[test]
+    fn an_own_contender_that_is_missing_is_gone_even_if_none_is_ahead() {
+        check_standing("a-lock-0000000001", &["b-lock-0000000002"], Standing::Gone);
+        check_standing("a-lock-0000000001", &["b-lock-0000000000"], Standing::Gone);
+        check_standing("a-lock-0000000001", &[], Standing::Gone);
+    }
+
+    #[test]
+    fn a_line_across_the_wrap_keeps_its_order() {
+        check_standing(
+            "a-lock--2147483648",
+            &["a-lock--2147483648", "b-lock-2147483647", "c-lock-2147483646", "d-lock--2147483647"],
+            Standing::Behind { predecessor: contender("b-lock-2147483647"), ahead: 2 },
+        );
+        let mut line =
+            ["b-lock--2147483647", "c-lock-2147483647", "d-lock--2147483648"].map(contender);
+        Contender::sort(&mut line);
+        let names = line.each_ref().map(|contender| contender.name.as_str());
+        assert_eq!(names, ["c-lock-2147483647", "d-lock--2147483648", "b-lock--2147483647"]);
+        assert_eq!(Contender::first(line), Some(contender("c-lock-2147483647")));
+    }
+}

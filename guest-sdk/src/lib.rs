@@ -1,0 +1,81 @@
+//! What a recipe author imports.
+//!
+//! A recipe is a crate that describes its operations in WIT, binds them with [`bind!`] and depends on
+//! nothing but this crate:
+//!
+//! ```text
+//! Cargo.toml        [lib] crate-type = ["cdylib"]      [dependencies] wok-sdk
+//! wit/my-lock.wit   package my:lock; interface lock {..} world recipe { include wok:recipe/imports@0.1.0; export lock; }
+//! src/bindings.rs   wok_sdk::bind!("<path to the contract>", "my:lock/recipe"); export!(super::Lock ..);
+//! src/decide.rs     pure: what the children of the mount mean
+//! src/lib.rs        impl Guest for Lock: reads, waits, acts
+//! ```
+//!
+//! # Code map
+//! * [`zookeeper`], [`participant`], [`time_and_chance`]: the contract itself, from `wit/recipe.wit`.
+//! * [`Naming`], [`Sequence`], [`Contender`], [`Standing`]: who stands where in a line. Pure.
+//! * [`Own`]: an own contender znode, released when it is dropped.
+//! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
+//! * [`log_panics`]: installed by [`bind!`].
+//!
+//! # Invariants
+//! * Contenders are ordered by their counters, in serial-number arithmetic. Nothing compares names.
+//! * Nothing here polls or holds a whole child list.
+
+mod bindings;
+mod contender;
+mod own;
+mod panics;
+mod reading;
+mod sequence;
+
+/// Host calls made by the macros of this crate, and by nobody else.
+#[doc(hidden)]
+pub use wit_bindgen;
+
+pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
+pub use contender::{Contender, Naming, Standing};
+pub use own::Own;
+pub use panics::log_panics;
+pub use reading::{Gone, names, wait_until_gone};
+pub use sequence::Sequence;
+
+/// Binds a recipe's WIT, with the contract's types shared with this crate.
+///
+/// The first argument is the path of the contract (this crate's `wit` directory) from the recipe's
+/// manifest, the second the recipe's world in its `wit` directory. Expands to the bindings and to the
+/// macro `export!`, and has panics logged. Give it a module of its own:
+///
+/// ```ignore
+/// #![allow(unsafe_code, missing_docs, reason = "generated")]
+/// wok_sdk::bind!("../../guest-sdk/wit", "wok:lock/recipe");
+/// use crate::Lock;
+/// export!(Lock with_types_in self);
+/// ```
+#[macro_export]
+macro_rules! bind {
+    ($contract:literal, $world:literal) => {
+        $crate::wit_bindgen::generate!({
+            path: [$contract, "wit"],
+            world: $world,
+            with: {
+                "wok:recipe/zookeeper@0.1.0": wok_sdk::zookeeper,
+                "wok:recipe/participant@0.1.0": wok_sdk::participant,
+                "wok:recipe/time-and-chance@0.1.0": wok_sdk::time_and_chance,
+            },
+            runtime_path: "wok_sdk::wit_bindgen::rt",
+            generate_all,
+        });
+
+        // Constructors run before the first exported call, so no recipe has to think of it.
+        #[cfg(target_arch = "wasm32")]
+        #[used]
+        #[unsafe(link_section = ".init_array")]
+        static LOG_PANICS: extern "C" fn() = {
+            extern "C" fn log_panics() {
+                $crate::log_panics();
+            }
+            log_panics
+        };
+    };
+}

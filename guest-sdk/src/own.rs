@@ -1,0 +1,75 @@
+//! An own contender znode.
+
+use crate::participant::{self, Fence};
+use crate::zookeeper::Error;
+use crate::{Contender, Naming};
+
+/// An ephemeral znode of this participant that stands in a line, or holds what it stood for.
+///
+/// Dropping it releases it, so that whatever way an operation fails or is cancelled nothing is left
+/// behind.
+#[derive(Debug)]
+pub struct Own {
+    path: String,
+    contender: Contender,
+    released: Released,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Released {
+    No,
+    Yes,
+}
+
+impl Own {
+    /// Joins the line in `parent`.
+    ///
+    /// # Errors
+    /// As `participant.contend`.
+    pub fn contend(parent: &str, naming: &Naming, data: &[u8]) -> Result<Self, Error> {
+        let created = participant::contend(parent, &naming.contender_name(), data)?;
+        let name = created.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let Some(contender) = naming.read(name) else {
+            // Not ours to understand, but ours to take away.
+            participant::release(&created.path)?;
+            return Err(Error::Other(format!("contend {}: no counter in the name", created.path)));
+        };
+        Ok(Own { path: created.path, contender, released: Released::No })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Its place in the line.
+    pub fn contender(&self) -> &Contender {
+        &self.contender
+    }
+
+    /// Claims it.
+    ///
+    /// # Errors
+    /// As `participant.claim`; `no-node` if it is gone.
+    pub fn claim(&self) -> Result<Fence, Error> {
+        participant::claim(&self.path)
+    }
+
+    /// Deletes it and says how that went.
+    ///
+    /// # Errors
+    /// As `participant.release`.
+    pub fn release(mut self) -> Result<(), Error> {
+        self.released = Released::Yes;
+        participant::release(&self.path)
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        if self.released == Released::No {
+            // Nobody is left to tell, and the host goes on until the znode is gone.
+            let _ = participant::release(&self.path);
+        }
+    }
+}
