@@ -1,0 +1,178 @@
+//! The lock of ZooKeeper's recipes.
+//!
+//! The numbers in the code are the steps of the published pseudo-code:
+//!
+//! 1. Create an ephemeral sequential znode in the lock's directory, with a GUID in its name.
+//! 2. List the directory, without a watch.
+//! 3. Whoever has the lowest counter has the lock.
+//! 4. Watch the contender with the next lowest counter. (The text says `exists`; reading the data
+//!    leaves no watch behind where the znode is already gone.)
+//! 5. Once it is gone, go to 2. (Unless it was the first, as it was if it had claimed its znode: then
+//!    the lock is ours without a look.)
+//!
+//! Unlock: delete the znode of step 1.
+
+mod bindings;
+mod decide;
+
+use std::cell::RefCell;
+
+use bindings::exports::wok::lock::lock::{Config, Contender as InLine, Format, Grant, Guest};
+use decide::{Step, Then, decide};
+use wok_sdk::zookeeper::{Error, Reply, Request, get_children, pipeline};
+use wok_sdk::{Contender, Gone, Naming, Own, names, participant, wait_until_gone};
+
+/// The mount is the lock's directory.
+const DIRECTORY: &str = "/";
+
+/// How many contenders are told of: a list for people, and its memory would never be given back.
+const MOST_CONTENDERS: usize = 1000;
+
+/// How many owners are read in one round trip.
+const OWNERS_AT_ONCE: usize = 64;
+
+const CURATOR: Naming = Naming::curator("-lock-");
+const KAZOO: Naming = Naming::kazoo("__lock__");
+
+/// One client's part in the lock.
+#[derive(Debug)]
+pub struct Lock;
+
+struct State {
+    naming: Naming,
+    held: Option<(Own, Grant)>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = const { RefCell::new(State { naming: CURATOR, held: None }) };
+}
+
+impl Guest for Lock {
+    fn configure(config: Config) -> Result<(), String> {
+        let naming = match config.format.unwrap_or(Format::Curator) {
+            Format::Curator => CURATOR,
+            Format::Kazoo => KAZOO,
+        };
+        STATE.with_borrow_mut(|state| state.naming = naming);
+        Ok(())
+    }
+
+    fn acquire() -> Result<Grant, Error> {
+        if let Some(grant) = held() {
+            return Ok(grant);
+        }
+        let own = contend()?; // 1
+        loop {
+            match look(&own)? {
+                Step::Hold => return hold(own), // 3
+                Step::Gone => return Err(Error::NoNode),
+                Step::WaitFor { predecessor, then } => {
+                    let gone = wait_until_gone(&path(&predecessor))?; // 4, 5
+                    if then == Then::Hold || gone == Gone::AsClaim {
+                        return hold(own);
+                    }
+                }
+            }
+        }
+    }
+
+    fn try_acquire() -> Result<Option<Grant>, Error> {
+        if let Some(grant) = held() {
+            return Ok(Some(grant));
+        }
+        let own = contend()?; // 1
+        match look(&own)? {
+            Step::Hold => hold(own).map(Some), // 3
+            Step::Gone => Err(Error::NoNode),
+            Step::WaitFor { .. } => own.release().map(|()| None),
+        }
+    }
+
+    fn release() -> Result<(), Error> {
+        match STATE.with_borrow_mut(|state| state.held.take()) {
+            Some((own, _)) => own.release(),
+            None => Err(Error::Invalid("release: the lock is not held".to_owned())),
+        }
+    }
+
+    fn contenders() -> Result<Vec<InLine>, Error> {
+        let line = line()?;
+        let mut in_line = Vec::with_capacity(line.len());
+        for (batch, contenders) in line.chunks(OWNERS_AT_ONCE).enumerate() {
+            let reads: Vec<_> = contenders
+                .iter()
+                .map(|contender| Request::GetData(path(&contender.name)))
+                .collect();
+            for (index, (contender, reply)) in contenders.iter().zip(pipeline(&reads)).enumerate() {
+                let owner = match reply {
+                    Ok(Reply::Data(contents)) => {
+                        String::from_utf8_lossy(&contents.data).into_owned()
+                    }
+                    // Gone since the list was read.
+                    Err(Error::NoNode) => continue,
+                    Ok(_) => return Err(Error::Other("get-data: another reply".to_owned())),
+                    Err(error) => return Err(error),
+                };
+                in_line.push(InLine {
+                    path: path(&contender.name),
+                    owner,
+                    is_holder: batch == 0 && index == 0,
+                });
+            }
+        }
+        Ok(in_line)
+    }
+}
+
+/// Step 1. The host makes the GUID and finds the znode again if the reply is lost.
+fn contend() -> Result<Own, Error> {
+    Own::contend(DIRECTORY, &naming(), participant::owner().as_bytes())
+}
+
+/// Step 2.
+fn look(own: &Own) -> Result<Step, Error> {
+    let children = get_children(DIRECTORY)?;
+    let naming = naming();
+    Ok(decide(own.contender(), names(&children).filter_map(|name| naming.read(name))))
+}
+
+/// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
+fn hold(own: Own) -> Result<Grant, Error> {
+    let grant = Grant { path: own.path().to_owned(), fence: own.claim()? };
+    STATE.with_borrow_mut(|state| state.held = Some((own, grant.clone())));
+    Ok(grant)
+}
+
+fn held() -> Option<Grant> {
+    STATE.with_borrow(|state| state.held.as_ref().map(|(_, grant)| grant.clone()))
+}
+
+fn naming() -> Naming {
+    STATE.with_borrow(|state| state.naming)
+}
+
+/// The first of the line. Keeps no more of a long list than is answered.
+fn line() -> Result<Vec<Contender>, Error> {
+    let children = match get_children(DIRECTORY) {
+        Ok(children) => children,
+        // The directory comes with the first contender.
+        Err(Error::NoNode) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let naming = naming();
+    let mut line = Vec::new();
+    for contender in names(&children).filter_map(|name| naming.read(name)) {
+        line.push(contender);
+        if line.len() >= 2 * MOST_CONTENDERS {
+            Contender::sort(&mut line);
+            line.truncate(MOST_CONTENDERS);
+        }
+    }
+    Contender::sort(&mut line);
+    line.truncate(MOST_CONTENDERS);
+    Ok(line)
+}
+
+fn path(name: &str) -> String {
+    format!("{DIRECTORY}{name}")
+}
