@@ -1,0 +1,41 @@
+//! wok: ZooKeeper recipes as sandboxed WebAssembly components.
+//!
+//! One host holds the ZooKeeper session. A recipe is a component; a participant is one component
+//! instance that takes part in a recipe.
+//!
+//! # Code map
+//! In the order of dependence, lowest first:
+//! - [`session`]: the way to ZooKeeper, and the rules that no guest can break.
+//! - [`guest`]: components in their sandboxes.
+//! - [`participant`]: one component instance with its task, its mailbox and its followers.
+//! - [`guardian`]: a process that ends a command with its claim.
+//! - [`config`]: TOML to validated types.
+//! - [`daemon`]: which participants should run, and what runs while they hold.
+//! - [`cli`]: one file per command.
+//!
+//! # Invariants
+//! - No recipe is named outside `cli`: a stock recipe is only a component with a name.
+//! - Only `session` knows zookeeper-client, only `guest` knows wasmtime.
+//! - Tasks start in [`tasks`] only, so that every one of them is joined.
+//! - Leases are judged by [`clock`], which counts the time that a machine sleeps.
+
+pub mod clock;
+pub mod tasks;
+pub mod znode_path;
+
+pub mod session;
+
+pub mod guest;
+pub mod modules;
+
+pub mod participant;
+
+pub mod config;
+pub mod guardian;
+pub mod host;
+
+pub mod daemon;
+
+pub mod cli;
+
+pub use host::Host;

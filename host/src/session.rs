@@ -1,0 +1,52 @@
+//! The session room: the way to ZooKeeper, and the rules that no guest can break.
+//!
+//! [`Opener`] opens a [`Session`], which gives each participant a [`Seat`]. The rules live above
+//! the [`Ensemble`] trait, so that a simulated ensemble exercises them, too:
+//!
+//! | rule | file |
+//! |---|---|
+//! | a contender's create survives a lost reply | `contend.rs` |
+//! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `writes.rs`, `janitor.rs` |
+//! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs` |
+//! | the host gives a session up before the server can | `monitor.rs`, `timing.rs` |
+//! | a session is never replaced under the same value | `epoch.rs` |
+//! | what is watched stays within what the client can re-arm | `budget.rs` |
+//! | nothing is sent that could break the session for all | `bounds.rs`, `core.rs` |
+//!
+//! Deliberately absent: names of recipes, mounts, configuration files, WebAssembly.
+
+mod bounds;
+mod budget;
+mod claims;
+mod client;
+mod contend;
+mod core;
+mod diagnose;
+mod ensemble;
+mod epoch;
+mod failure;
+mod janitor;
+mod ledger;
+mod monitor;
+mod open;
+mod options;
+mod request;
+mod seat;
+mod state;
+mod timing;
+mod watch;
+mod watched;
+mod writes;
+
+pub use claims::Fence;
+pub use contend::{ContenderName, UuidForm};
+pub use ensemble::{Connection, Ending, Ensemble};
+pub use epoch::Session;
+pub use failure::{Failure, Refusal};
+pub use open::Opener;
+pub use options::{ConnectError, ConnectOptions, Credential, SaslLogin, Secret, Tls, TlsIdentity};
+pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+pub use seat::{Owner, Seat, SeatLimits};
+pub use state::{SessionLoss, SessionState};
+pub use timing::Timing;
+pub use watch::{Event, Watch};

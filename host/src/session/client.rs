@@ -1,0 +1,340 @@
+//! The ensemble as zookeeper-client reaches it. The only file that knows that crate.
+
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+use zookeeper_client as zk;
+
+use super::diagnose::diagnose;
+use super::ensemble::{Connection, Ending, Ensemble};
+use super::failure::{Failure, Refusal};
+use super::options::{ConnectError, ConnectOptions};
+use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::watch::{Event, Watch};
+use crate::tasks::Tasks;
+
+/// A session held through zookeeper-client.
+#[derive(Debug)]
+pub(super) struct Client {
+    id: i64,
+    timeout: Duration,
+    /// None once closed: dropping the last clone is how the crate closes a session.
+    client: Mutex<Option<zk::Client>>,
+    connection: watch::Receiver<Connection>,
+}
+
+impl Client {
+    /// Opens a session. Tries every host once.
+    ///
+    /// # Errors
+    /// No host could be reached, or a host refused us.
+    pub(super) async fn connect(
+        options: &ConnectOptions,
+        tasks: &Tasks,
+    ) -> Result<Client, ConnectError> {
+        let mut connector = zk::Client::connector()
+            .with_session_timeout(options.session_timeout)
+            .with_fail_eagerly();
+        for credential in &options.auth {
+            connector = connector.with_auth(&credential.scheme, credential.secret.as_bytes());
+        }
+        if let Some(login) = &options.sasl {
+            let (user, password) = (login.user.clone(), login.password.expose().to_owned());
+            connector = connector.with_sasl(zk::SaslOptions::digest_md5(user, password));
+        }
+        let connected = match &options.tls {
+            None => connector.connect(&options.hosts).await,
+            Some(tls) => {
+                let mut certificates =
+                    zk::TlsOptions::new().with_pem_ca(&tls.ca).map_err(|error| {
+                        ConnectError::Certificate { what: "ca-file", reason: error.to_string() }
+                    })?;
+                if let Some(identity) = &tls.identity {
+                    certificates = certificates
+                        .with_pem_identity(&identity.certificate, identity.key.expose())
+                        .map_err(|error| ConnectError::Certificate {
+                            what: "cert-file and key-file",
+                            reason: error.to_string(),
+                        })?;
+                }
+                connector.with_tls(certificates).secure_connect(&options.hosts).await
+            }
+        };
+        let hosts = options.hosts.clone();
+        let client = match connected {
+            Ok(client) => client,
+            Err(zk::Error::AuthFailed) => return Err(ConnectError::AuthFailed { hosts }),
+            Err(error @ zk::Error::BadArguments(_)) => {
+                return Err(ConnectError::Unreachable { hosts, reason: error.to_string() });
+            }
+            Err(error) => {
+                tracing::debug!(%error, hosts, "no session");
+                let reason = diagnose(&hosts, options.tls.as_ref(), tasks.runtime()).await;
+                return Err(ConnectError::Unreachable { hosts, reason });
+            }
+        };
+        Ok(Client {
+            id: client.session_id().0,
+            timeout: client.session_timeout(),
+            connection: follow(client.state_watcher(), tasks),
+            client: Mutex::new(Some(client)),
+        })
+    }
+
+    fn client(&self) -> Option<zk::Client> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Translates the crate's session states.
+fn follow(mut states: zk::StateWatcher, tasks: &Tasks) -> watch::Receiver<Connection> {
+    let (sender, receiver) = watch::channel(translate_state(states.peek_state()));
+    tasks.spawn("connection state", async move {
+        loop {
+            let state = translate_state(states.changed().await);
+            sender.send_replace(state);
+            if matches!(state, Connection::Over(_)) {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn translate_state(state: zk::SessionState) -> Connection {
+    match state {
+        zk::SessionState::SyncConnected => Connection::Up,
+        // A read-only server may be cut off from the quorum: nothing is granted on its word.
+        zk::SessionState::Disconnected | zk::SessionState::ConnectedReadOnly => Connection::Down,
+        zk::SessionState::AuthFailed => Connection::Over(Ending::AuthFailed),
+        zk::SessionState::Expired => Connection::Over(Ending::Expired),
+        zk::SessionState::Closed => Connection::Over(Ending::Closed),
+    }
+}
+
+impl Ensemble for Client {
+    fn id(&self) -> i64 {
+        self.id
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    fn submit(&self, request: Request, acl: Acl) -> BoxFuture<'static, Result<Reply, Failure>> {
+        let Some(client) = self.client() else {
+            return futures_util::future::ready(Err(Failure::SessionLost)).boxed();
+        };
+        started(async move { perform(&client, request, acl).await }.boxed())
+    }
+
+    fn connection(&self) -> watch::Receiver<Connection> {
+        self.connection.clone()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let states = client.as_ref().map(zk::Client::state_watcher);
+        // The last clone's drop is what closes; requests under way hold clones of their own.
+        drop(client);
+        async move {
+            let Some(mut states) = states else { return };
+            while !states.peek_state().is_terminated() {
+                states.changed().await;
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Polls a request once, so that it is queued now and not when somebody awaits it: the crate sends
+/// in the order of first polls, [`Ensemble`] promises the order of calls.
+fn started<T: Send + 'static>(mut request: BoxFuture<'static, T>) -> BoxFuture<'static, T> {
+    let mut context = Context::from_waker(Waker::noop());
+    match Pin::new(&mut request).poll(&mut context) {
+        Poll::Ready(answer) => futures_util::future::ready(answer).boxed(),
+        Poll::Pending => request,
+    }
+}
+
+async fn perform(client: &zk::Client, request: Request, acl: Acl) -> Result<Reply, Failure> {
+    match request {
+        Request::Write(write) => Ok(Reply::Written(perform_write(client, write, acl).await?)),
+        Request::Multi(writes) => perform_multi(client, writes, acl).await,
+        Request::Exists(path, Watching::No) => {
+            let stat = client.check_stat(&path).await.map_err(classify)?;
+            Ok(Reply::Exists(stat.map(translate_stat), None))
+        }
+        Request::Exists(path, Watching::Yes) => {
+            let (stat, watcher) = client.check_and_watch_stat(&path).await.map_err(classify)?;
+            Ok(Reply::Exists(stat.map(translate_stat), Some(translate_watch(watcher))))
+        }
+        Request::GetData(path, Watching::No) => {
+            let (data, stat) = client.get_data(&path).await.map_err(classify)?;
+            Ok(Reply::Data(data, translate_stat(stat), None))
+        }
+        Request::GetData(path, Watching::Yes) => {
+            let (data, stat, watcher) = client.get_and_watch_data(&path).await.map_err(classify)?;
+            Ok(Reply::Data(data, translate_stat(stat), Some(translate_watch(watcher))))
+        }
+        Request::GetChildren(path, Watching::No) => {
+            let (names, stat) = client.get_children(&path).await.map_err(classify)?;
+            Ok(Reply::Children(names, translate_stat(stat), None))
+        }
+        Request::GetChildren(path, Watching::Yes) => {
+            let (names, stat, watcher) =
+                client.get_and_watch_children(&path).await.map_err(classify)?;
+            Ok(Reply::Children(names, translate_stat(stat), Some(translate_watch(watcher))))
+        }
+        Request::Sync(path) => {
+            client.sync(&path).await.map_err(classify)?;
+            Ok(Reply::Synced)
+        }
+    }
+}
+
+async fn perform_write(client: &zk::Client, write: Write, acl: Acl) -> Result<Written, Failure> {
+    match write {
+        Write::Create { path, data, mode } => {
+            let options = translate_mode(mode).with_acls(acls(acl));
+            let (stat, sequence) = client.create(&path, &data, &options).await.map_err(classify)?;
+            let path = match mode {
+                CreateMode::PersistentSequential | CreateMode::EphemeralSequential => {
+                    format!("{path}{sequence}")
+                }
+                _ => path,
+            };
+            Ok(Written::Created(path, translate_stat(stat)))
+        }
+        Write::Delete { path, version } => {
+            client.delete(&path, version).await.map_err(classify)?;
+            Ok(Written::Deleted)
+        }
+        Write::SetData { path, data, version } => {
+            let stat = client.set_data(&path, &data, version).await.map_err(classify)?;
+            Ok(Written::DataSet(translate_stat(stat)))
+        }
+        Write::Check { .. } => Err(Failure::Invalid("a check stands in a multi only".to_owned())),
+    }
+}
+
+async fn perform_multi(
+    client: &zk::Client,
+    writes: Vec<Write>,
+    acl: Acl,
+) -> Result<Reply, Failure> {
+    let mut writer = client.new_multi_writer();
+    for write in &writes {
+        let added = match write {
+            Write::Create { path, data, mode } => {
+                writer.add_create(path, data, &translate_mode(*mode).with_acls(acls(acl)))
+            }
+            Write::Delete { path, version } => writer.add_delete(path, *version),
+            Write::SetData { path, data, version } => writer.add_set_data(path, data, *version),
+            Write::Check { path, version } => {
+                writer.add_check_version(path, version.unwrap_or(ANY_VERSION))
+            }
+        };
+        added.map_err(classify)?;
+    }
+    let results = writer.commit().await.map_err(|error| match error {
+        zk::MultiWriteError::OperationFailed { index, source } => match classify(source) {
+            Failure::Refused { refusal, .. } => Failure::Refused { refusal, index: Some(index) },
+            other => other,
+        },
+        zk::MultiWriteError::RequestFailed { source } => classify(source),
+    })?;
+    let written = results.into_iter().map(|result| match result {
+        zk::MultiWriteResult::Create { path, stat } => {
+            Ok(Written::Created(path, translate_stat(stat)))
+        }
+        zk::MultiWriteResult::Delete => Ok(Written::Deleted),
+        zk::MultiWriteResult::SetData { stat } => Ok(Written::DataSet(translate_stat(stat))),
+        zk::MultiWriteResult::Check => Ok(Written::Checked),
+        // It was done, but what it did cannot be told.
+        _ => Err(Failure::OutcomeUnknown),
+    });
+    Ok(Reply::Multi(written.collect::<Result<_, _>>()?))
+}
+
+/// On the wire, the version that matches all.
+const ANY_VERSION: i32 = -1;
+
+fn acls(acl: Acl) -> zk::Acls<'static> {
+    match acl {
+        Acl::Open => zk::Acls::anyone_all(),
+        Acl::Creator => zk::Acls::creator_all(),
+    }
+}
+
+fn translate_mode(mode: CreateMode) -> zk::CreateMode {
+    match mode {
+        CreateMode::Persistent => zk::CreateMode::Persistent,
+        CreateMode::PersistentSequential => zk::CreateMode::PersistentSequential,
+        CreateMode::Ephemeral => zk::CreateMode::Ephemeral,
+        CreateMode::EphemeralSequential => zk::CreateMode::EphemeralSequential,
+        CreateMode::Container => zk::CreateMode::Container,
+    }
+}
+
+fn translate_stat(stat: zk::Stat) -> Stat {
+    Stat {
+        czxid: stat.czxid,
+        mzxid: stat.mzxid,
+        pzxid: stat.pzxid,
+        ctime_ms: stat.ctime,
+        mtime_ms: stat.mtime,
+        version: stat.version,
+        cversion: stat.cversion,
+        aversion: stat.aversion,
+        ephemeral_owner: stat.ephemeral_owner,
+        data_length: stat.data_length,
+        num_children: stat.num_children,
+    }
+}
+
+fn translate_watch(watcher: zk::OneshotWatcher) -> Watch {
+    let fired = async move {
+        match watcher.changed().await.event_type {
+            zk::EventType::NodeCreated => Event::Created,
+            zk::EventType::NodeDeleted => Event::Deleted,
+            zk::EventType::NodeDataChanged => Event::DataChanged,
+            zk::EventType::NodeChildrenChanged => Event::ChildrenChanged,
+            // The end of the session: it is told apart from a znode's event by never being one.
+            _ => std::future::pending().await,
+        }
+    };
+    Watch::new(fired.boxed())
+}
+
+/// The crate reports the raw cause of a lost connection where it has one, so that "custom" errors
+/// say nothing of the outcome.
+fn classify(error: zk::Error) -> Failure {
+    let refusal = match error {
+        zk::Error::NoNode => Refusal::NoNode,
+        zk::Error::NodeExists => Refusal::NodeExists,
+        zk::Error::NotEmpty => Refusal::NotEmpty,
+        zk::Error::BadVersion => Refusal::BadVersion,
+        zk::Error::NoChildrenForEphemerals => Refusal::NoChildrenForEphemerals,
+        zk::Error::NoAuth => Refusal::NoAuth,
+        zk::Error::QuotaExceeded => Refusal::QuotaExceeded,
+        zk::Error::Unimplemented => Refusal::Unimplemented,
+        zk::Error::SessionExpired
+        | zk::Error::SessionMoved
+        | zk::Error::AuthFailed
+        | zk::Error::ClientClosed
+        | zk::Error::NoHosts => return Failure::SessionLost,
+        zk::Error::ConnectionLoss
+        | zk::Error::Timeout
+        | zk::Error::Custom(_)
+        | zk::Error::UnexpectedError(_)
+        | zk::Error::UnmarshalError { .. } => return Failure::OutcomeUnknown,
+        refused => Refusal::Other(refused.to_string()),
+    };
+    Failure::from(refusal)
+}

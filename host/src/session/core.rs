@@ -1,0 +1,299 @@
+//! What all parts of one session share: the way to the ensemble, its bounds and its state.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::bounds;
+use super::budget::Budget;
+use super::ensemble::{Connection, Ensemble};
+use super::failure::{Failure, Refusal};
+use super::janitor::Job;
+use super::ledger::NamedZnodes;
+use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::state::{SessionLoss, SessionState};
+use super::timing::Timing;
+use super::watched::WatchedZnodes;
+use crate::clock::{Boottime, Clock};
+
+/// What all parts of one session share.
+#[derive(Debug)]
+pub(super) struct Core {
+    ensemble: Box<dyn Ensemble>,
+    acl: Acl,
+    clock: Arc<dyn Clock>,
+    timing: Timing,
+    /// When the newest answered request was sent, in nanoseconds since boot.
+    contact: AtomicU64,
+    state: watch::Sender<SessionState>,
+    lost: CancellationToken,
+    connection: watch::Receiver<Connection>,
+    in_flight: Semaphore,
+    child_lists: Semaphore,
+    /// Unbounded, because it must never refuse; bounded all the same by the ledgers it comes from.
+    pub(super) janitor: mpsc::UnboundedSender<Job>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) named: Mutex<NamedZnodes>,
+    pub(super) watched: Mutex<WatchedZnodes>,
+}
+
+impl Core {
+    /// A session that was just opened, with a request sent at `contact` answered.
+    pub(super) fn new(
+        ensemble: Box<dyn Ensemble>,
+        acl: Acl,
+        clock: Arc<dyn Clock>,
+        contact: Boottime,
+        janitor: mpsc::UnboundedSender<Job>,
+    ) -> Self {
+        Core {
+            connection: ensemble.connection(),
+            timing: Timing::new(ensemble.timeout()),
+            ensemble,
+            acl,
+            clock,
+            contact: AtomicU64::new(contact.as_nanos()),
+            state: watch::channel(SessionState::Connected).0,
+            lost: CancellationToken::new(),
+            in_flight: Semaphore::new(bounds::IN_FLIGHT as usize),
+            child_lists: Semaphore::new(bounds::CHILD_LISTS),
+            janitor,
+            budget: Arc::default(),
+            named: Mutex::default(),
+            watched: Mutex::default(),
+        }
+    }
+
+    pub(super) fn id(&self) -> i64 {
+        self.ensemble.id()
+    }
+
+    pub(super) fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    pub(super) fn ensemble(&self) -> &dyn Ensemble {
+        &*self.ensemble
+    }
+
+    pub(super) fn now(&self) -> Boottime {
+        self.clock.now()
+    }
+
+    pub(super) fn contact(&self) -> Boottime {
+        Boottime::from_nanos(self.contact.load(Ordering::Acquire))
+    }
+
+    /// Until when this host may believe in the session without hearing more.
+    pub(super) fn deadline(&self) -> Boottime {
+        self.contact() + self.timing.patience()
+    }
+
+    /// Whether the session may be believed in at this very moment.
+    pub(super) fn is_live(&self) -> bool {
+        !self.lost.is_cancelled() && self.now() < self.deadline()
+    }
+
+    pub(super) fn state(&self) -> watch::Receiver<SessionState> {
+        self.state.subscribe()
+    }
+
+    pub(super) fn lost(&self) -> &CancellationToken {
+        &self.lost
+    }
+
+    /// Notes doubt or its end; a lost session stays lost.
+    pub(super) fn note(&self, now: SessionState) {
+        self.state.send_if_modified(|state| {
+            let changes = !matches!(state, SessionState::Lost(_)) && *state != now;
+            if changes {
+                *state = now;
+            }
+            changes
+        });
+    }
+
+    /// Gives the session up, once and for good.
+    pub(super) fn lose(&self, loss: SessionLoss) {
+        self.note(SessionState::Lost(loss));
+        self.lost.cancel();
+    }
+
+    /// Sends one request within the session's bounds, when there is a connection to send it on:
+    /// the crate would queue it without bound and send it whenever it can.
+    ///
+    /// # Cancellation
+    /// A request that was sent may still take effect.
+    pub(super) async fn send(&self, request: Request) -> Result<Reply, Failure> {
+        bounds::check_size(&request)?;
+        self.until_connected().await?;
+        let _permit = self.permits(1).await?;
+        let _list = match request {
+            Request::GetChildren(..) => Some(self.child_list().await?),
+            _ => None,
+        };
+        self.exchange(request).await
+    }
+
+    /// Sends requests back to back, without anything of this session between them.
+    pub(super) async fn send_all(
+        &self,
+        requests: Vec<Request>,
+    ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
+        for request in &requests {
+            bounds::check_size(request)?;
+        }
+        self.until_connected().await?;
+        let count = u32::try_from(requests.len()).unwrap_or(u32::MAX);
+        let _permits = self.permits(count.min(bounds::IN_FLIGHT)).await?;
+        let _list = match requests.iter().any(|it| matches!(it, Request::GetChildren(..))) {
+            true => Some(self.child_list().await?),
+            false => None,
+        };
+        // Each is submitted when it is first polled, and they are polled in order.
+        let exchanges = requests.into_iter().map(|request| self.exchange(request));
+        Ok(futures_util::future::join_all(exchanges).await)
+    }
+
+    /// As [`send`](Core::send), for requests that may be sent again: while the session lasts they
+    /// are answered or refused.
+    pub(super) async fn ask(&self, request: Request) -> Result<Reply, Failure> {
+        loop {
+            match self.send(request.clone()).await {
+                Err(Failure::OutcomeUnknown) => self.after_connection_loss().await,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// One request and its reply, past all bounds: for heartbeats.
+    ///
+    /// A server answers in order, so a request that is unanswered for as long as the session lives
+    /// without contact has lost its reply, though the connection stands: nobody waits for it.
+    pub(super) async fn exchange(&self, request: Request) -> Result<Reply, Failure> {
+        let sent = self.now();
+        let reply = self.ensemble.submit(request, self.acl);
+        let reply = tokio::time::timeout(self.timing.timeout(), reply);
+        let answer = match self.lost.run_until_cancelled(reply).await {
+            None => return Err(Failure::SessionLost),
+            Some(Err(_elapsed)) => return Err(Failure::OutcomeUnknown),
+            Some(Ok(answer)) => answer,
+        };
+        match &answer {
+            Ok(_) | Err(Failure::Refused { .. }) => {
+                self.contact.fetch_max(sent.as_nanos(), Ordering::AcqRel);
+            }
+            Err(_) => {}
+        }
+        answer
+    }
+
+    async fn until_connected(&self) -> Result<(), Failure> {
+        if *self.connection.borrow() == Connection::Up && !self.lost.is_cancelled() {
+            return Ok(());
+        }
+        let mut connection = self.connection.clone();
+        let known = connection.wait_for(|state| *state != Connection::Down);
+        match self.lost.run_until_cancelled(known).await {
+            Some(Ok(state)) if *state == Connection::Up => Ok(()),
+            _ => Err(Failure::SessionLost),
+        }
+    }
+
+    /// The crate fails requests a moment before it says that the connection is gone. Gives it that
+    /// moment, so that nobody asks again on a connection that is known to be lost.
+    async fn after_connection_loss(&self) {
+        tokio::task::yield_now().await;
+    }
+
+    async fn permits(&self, count: u32) -> Result<tokio::sync::SemaphorePermit<'_>, Failure> {
+        self.in_flight.acquire_many(count).await.map_err(|_closed| Failure::SessionLost)
+    }
+
+    async fn child_list(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Failure> {
+        self.child_lists.acquire().await.map_err(|_closed| Failure::SessionLost)
+    }
+
+    /// Catches up with the leader and reads a znode's metadata: what a write whose reply was lost
+    /// has really done.
+    pub(super) async fn look(&self, path: &str) -> Result<Option<Stat>, Failure> {
+        self.ask(Request::Sync(path.to_owned())).await?;
+        match self.ask(Request::Exists(path.to_owned(), Watching::No)).await? {
+            Reply::Exists(stat, _) => Ok(stat),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Creates a container, and what is missing above it. Never fails for a container that exists.
+    pub(super) async fn create_parents(&self, path: &str) -> Result<(), Failure> {
+        let mut missing = vec![path.to_owned()];
+        let mut mode = CreateMode::Container;
+        while let Some(path) = missing.last() {
+            let create = Write::Create { path: path.clone(), data: Vec::new(), mode };
+            match self.ask(Request::Write(create)).await {
+                Ok(_) | Err(Failure::Refused { refusal: Refusal::NodeExists, .. }) => {
+                    missing.pop();
+                }
+                Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => match parent(path) {
+                    Some(above) if missing.len() < MOST_SEGMENTS => missing.push(above.to_owned()),
+                    _ => return Err(Refusal::NoNode.into()),
+                },
+                // A server before 3.5 knows no containers.
+                Err(Failure::Refused { refusal: Refusal::Unimplemented, .. })
+                    if mode == CreateMode::Container =>
+                {
+                    mode = CreateMode::Persistent;
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A bound on how far up missing parents are looked for; a path cannot have more segments and fit
+/// into a request that anyone would send.
+const MOST_SEGMENTS: usize = 1_000;
+
+/// The path above this one; none above the root.
+pub(super) fn parent(path: &str) -> Option<&str> {
+    match path.rsplit_once('/') {
+        Some(("", "")) | None => None,
+        Some(("", _)) => Some("/"),
+        Some((above, _)) => Some(above),
+    }
+}
+
+/// The path of a child.
+pub(super) fn child(parent: &str, name: &str) -> String {
+    if parent == "/" { format!("/{name}") } else { format!("{parent}/{name}") }
+}
+
+/// For a reply that does not answer the request: the fault of an [`Ensemble`].
+pub(super) fn unexpected(reply: &Reply) -> Failure {
+    Refusal::Other(format!("the ensemble answered another request: {reply:?}")).into()
+}
+
+/// The znode that a single create made.
+pub(super) fn created(reply: Reply) -> Result<(String, Stat), Failure> {
+    match reply {
+        Reply::Written(Written::Created(path, stat)) => Ok((path, stat)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parents_and_children_of_the_root_have_one_slash() {
+        assert_eq!(parent("/a"), Some("/"));
+        assert_eq!(parent("/a/b"), Some("/a"));
+        assert_eq!(parent("/"), None);
+        assert_eq!(child("/", "a"), "/a");
+        assert_eq!(child("/a", "b"), "/a/b");
+    }
+}

@@ -1,0 +1,151 @@
+//! Guaranteed delete: whatever ended a participant, its ephemeral znodes go while the session
+//! lasts. After that the server deletes them.
+
+use std::sync::Arc;
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::{mpsc, oneshot};
+
+use super::core::{Core, child};
+use super::failure::{Failure, Refusal};
+use super::ledger::{Entry, Naming, SeatId, Trace, Znode};
+use super::request::{Reply, Request, Stat, Watching, Write};
+
+/// Znodes that are being deleted at a time: a fifth of what a session may have in flight, so that
+/// a thousand participants that end together do not hold up those that go on.
+const AT_A_TIME: usize = 100;
+
+/// A znode to delete.
+#[derive(Debug)]
+pub(super) struct Job {
+    pub(super) seat: SeatId,
+    pub(super) entry: Entry,
+    /// Told when the znode is gone for certain, or cannot be deleted.
+    pub(super) done: oneshot::Sender<()>,
+}
+
+/// Works until the session is lost or nobody can send jobs any more.
+pub(super) async fn run(core: Arc<Core>, mut jobs: mpsc::UnboundedReceiver<Job>) {
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            // Cancel-safe: a job that is received is pushed in the same step.
+            Some(job) = jobs.recv(), if under_way.len() < AT_A_TIME => {
+                under_way.push(clean_up(&core, job));
+            }
+            Some(()) = under_way.next() => {}
+            else => return,
+        }
+    }
+}
+
+async fn clean_up(core: &Core, job: Job) {
+    let outcome = match &job.entry {
+        Entry::Known(znode) => delete(core, znode).await,
+        Entry::Pending(Trace::Contender { parent, stem }) => {
+            match find_contender(core, parent, stem).await {
+                Ok(Some((path, stat))) => {
+                    let naming = Naming::Unique;
+                    delete(core, &Znode { path, czxid: stat.czxid, naming }).await
+                }
+                Ok(None) => Ok(()),
+                Err(failure) => Err(failure),
+            }
+        }
+        Entry::Pending(Trace::Named { path }) => match find_named(core, path, job.seat).await {
+            Ok(Some(stat)) => {
+                let naming = Naming::Given;
+                delete(core, &Znode { path: path.clone(), czxid: stat.czxid, naming }).await
+            }
+            Ok(None) => Ok(()),
+            Err(failure) => Err(failure),
+        },
+    };
+    forget_named(core, &job);
+    match outcome {
+        // A lost session takes its ephemeral znodes with it.
+        Ok(()) | Err(Failure::SessionLost) => {}
+        Err(failure) => tracing::error!(
+            entry = ?job.entry, %failure,
+            "an ephemeral znode could not be deleted: it stays until this session ends"
+        ),
+    }
+    job.done.send(()).ok();
+}
+
+fn forget_named(core: &Core, job: &Job) {
+    let (path, czxid) = match &job.entry {
+        Entry::Known(znode) => (&znode.path, Some(znode.czxid)),
+        Entry::Pending(Trace::Named { path }) => (path, None),
+        Entry::Pending(Trace::Contender { .. }) => return,
+    };
+    let mut named = core.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    named.forget(path, job.seat, czxid);
+}
+
+/// Deletes a znode of ours until it is gone. A znode that has another `czxid` is not ours, whatever
+/// its name.
+///
+/// # Cancellation
+/// The znode may or may not be gone.
+pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
+    if znode.naming == Naming::Given && !is_still_there(core, znode).await? {
+        return Ok(());
+    }
+    loop {
+        let write = Write::Delete { path: znode.path.clone(), version: None };
+        match core.send(Request::Write(write)).await {
+            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(()),
+            Err(Failure::OutcomeUnknown) => {
+                if !is_still_there(core, znode).await? {
+                    return Ok(());
+                }
+            }
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+async fn is_still_there(core: &Core, znode: &Znode) -> Result<bool, Failure> {
+    Ok(core.look(&znode.path).await?.is_some_and(|stat| stat.czxid == znode.czxid))
+}
+
+/// Looks for a contender whose create was not answered. The answer is certain: `sync` brings the
+/// server up to everything this session sent before, and a request that an earlier connection left
+/// behind is refused once the session has moved.
+pub(super) async fn find_contender(
+    core: &Core,
+    parent: &str,
+    stem: &str,
+) -> Result<Option<(String, Stat)>, Failure> {
+    core.ask(Request::Sync(parent.to_owned())).await?;
+    let names = match core.ask(Request::GetChildren(parent.to_owned(), Watching::No)).await {
+        Ok(Reply::Children(names, ..)) => names,
+        Ok(other) => return Err(super::core::unexpected(&other)),
+        Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let Some(name) = names.into_iter().find(|name| name.starts_with(stem)) else {
+        return Ok(None);
+    };
+    let path = child(parent, &name);
+    match core.ask(Request::Exists(path.clone(), Watching::No)).await? {
+        // A look-up may find the znode of a session that is just dying: only our own counts.
+        Reply::Exists(Some(stat), _) if stat.ephemeral_owner == core.id() => Ok(Some((path, stat))),
+        Reply::Exists(..) => Ok(None),
+        other => Err(super::core::unexpected(&other)),
+    }
+}
+
+/// Looks for a named znode whose create was not answered.
+pub(super) async fn find_named(
+    core: &Core,
+    path: &str,
+    seat: SeatId,
+) -> Result<Option<Stat>, Failure> {
+    let found = core.look(path).await?;
+    let named = core.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Ok(found.filter(|stat| {
+        stat.ephemeral_owner == core.id() && !named.is_anothers(path, seat, stat.czxid)
+    }))
+}

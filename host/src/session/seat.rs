@@ -1,0 +1,253 @@
+//! A participant's door to the session: its ledger, its claim, its share of the bounds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::bounds::PIPELINE;
+use super::budget::{Account, Charge};
+use super::claims::Claims;
+use super::core::{Core, unexpected};
+use super::failure::Failure;
+use super::janitor::Job;
+use super::ledger::{Entry, Ledger, SeatId};
+use super::request::{Reply, Request, Stat, Watching};
+use super::watch::Watch;
+
+/// Whose ephemeral znode a znode is, as one participant sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// It is not ephemeral.
+    None,
+    /// This participant's.
+    Me,
+    /// Another participant's, of this host or of another client.
+    Other,
+}
+
+/// What one participant may have at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeatLimits {
+    /// Ephemeral znodes.
+    pub znodes: usize,
+}
+
+impl Default for SeatLimits {
+    /// Far more than a stock recipe needs, far less than would trouble an ensemble.
+    fn default() -> Self {
+        SeatLimits { znodes: 1000 }
+    }
+}
+
+/// A participant's door to the session. All paths are absolute.
+///
+/// # Cancellation
+/// Any of its futures may be dropped at any await: what was sent may still take effect, and what
+/// ephemeral znode comes of it is in the ledger and goes when the seat does.
+#[derive(Debug)]
+pub struct Seat {
+    pub(super) core: Arc<Core>,
+    pub(super) id: SeatId,
+    pub(super) limits: SeatLimits,
+    pub(super) account: Arc<Account>,
+    pub(super) ledger: Mutex<Ledger>,
+    pub(super) claims: Mutex<Claims>,
+    pub(super) claims_changed: Notify,
+    /// What runs only while the claim is held.
+    pub(super) dependents: TaskTracker,
+}
+
+impl Seat {
+    pub(super) fn new(core: Arc<Core>, mount: &str, limits: SeatLimits) -> Result<Self, Failure> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Ok(Seat {
+            account: core.budget.open(mount)?,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            core,
+            limits,
+            ledger: Mutex::default(),
+            claims: Mutex::default(),
+            claims_changed: Notify::new(),
+            dependents: TaskTracker::new(),
+        })
+    }
+
+    /// Sends one request. Reads are sent again after a lost connection; writes are sent once.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` for writes only; `SessionLost` when the session ends first.
+    ///
+    /// # Ordering
+    /// After everything that this participant asked before.
+    pub async fn submit(&self, request: Request) -> Result<Reply, Failure> {
+        match request {
+            Request::Write(write) => Ok(Reply::Written(self.write(write).await?)),
+            Request::Multi(writes) => self.multi(writes).await,
+            read => self.read(read).await,
+        }
+    }
+
+    async fn read(&self, request: Request) -> Result<Reply, Failure> {
+        let watched = match &request {
+            Request::Exists(path, Watching::Yes)
+            | Request::GetData(path, Watching::Yes)
+            | Request::GetChildren(path, Watching::Yes) => Some(path.clone()),
+            _ => None,
+        };
+        let Some(path) = watched else {
+            return self.core.ask(request).await;
+        };
+        // Paid before it is asked for: a watch that nobody paid for could break the session.
+        let charge = self.account.charge(&path)?;
+        Ok(self.paid(&path, charge, self.core.ask(request).await?))
+    }
+
+    /// Ties a watch to what it costs, and notes those that a claim could share.
+    fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
+        match reply {
+            Reply::Exists(stat, Some(watch)) => {
+                let watch = watch.paid(charge);
+                if let Some(stat) = stat {
+                    self.watched().note(path, stat.czxid, &watch);
+                }
+                Reply::Exists(stat, Some(watch))
+            }
+            Reply::Data(data, stat, Some(watch)) => {
+                let watch = watch.paid(charge);
+                self.watched().note(path, stat.czxid, &watch);
+                Reply::Data(data, stat, Some(watch))
+            }
+            Reply::Children(names, stat, Some(watch)) => {
+                Reply::Children(names, stat, Some(watch.paid(charge)))
+            }
+            unwatched => unwatched,
+        }
+    }
+
+    pub(super) fn watched(&self) -> MutexGuard<'_, super::watched::WatchedZnodes> {
+        self.core.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads a znode's data and watches it.
+    pub(super) async fn read_and_watch(&self, path: &str) -> Result<(Stat, Watch), Failure> {
+        match self.read(Request::GetData(path.to_owned(), Watching::Yes)).await? {
+            Reply::Data(_, stat, Some(watch)) => Ok((stat, watch)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Sends requests back to back and answers in their order. Not atomic, and nothing is sent
+    /// again: after a lost connection reads, too, answer `OutcomeUnknown`.
+    ///
+    /// # Errors
+    /// `OverLimit` or `Invalid` for all of them, before anything is sent.
+    pub async fn pipeline(
+        &self,
+        requests: Vec<Request>,
+    ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
+        if requests.len() > PIPELINE {
+            return Err(Failure::OverLimit(format!(
+                "a pipeline of {} requests; the limit is {PIPELINE}: send them in parts",
+                requests.len()
+            )));
+        }
+        self.before_sending(&requests).await?;
+        let tickets = self.open_tickets(&requests)?;
+        let answers = match self.core.send_all(requests).await {
+            Ok(answers) => answers,
+            Err(unsent) => {
+                tickets.into_iter().for_each(|tickets| self.void(tickets));
+                return Err(unsent);
+            }
+        };
+        Ok(answers
+            .into_iter()
+            .zip(tickets)
+            .map(|(answer, tickets)| self.settle(answer, tickets))
+            .collect())
+    }
+
+    /// Whose znode the one with this metadata is.
+    pub fn owner(&self, path: &str, stat: &Stat) -> Owner {
+        if stat.ephemeral_owner == 0 {
+            return Owner::None;
+        }
+        let ledger = self.ledger();
+        let known = ledger.find(path).is_some_and(|znode| znode.czxid == stat.czxid);
+        let settled_by_reading = || {
+            let named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
+            ledger.pending(path).is_some() && !named.is_anothers(path, self.id, stat.czxid)
+        };
+        if stat.ephemeral_owner == self.core.id() && (known || settled_by_reading()) {
+            Owner::Me
+        } else {
+            Owner::Other
+        }
+    }
+
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn check_room(&self, more: usize) -> Result<(), Failure> {
+        if self.ledger().len() + more > self.limits.znodes {
+            return Err(Failure::OverLimit(format!(
+                "this participant may have {} ephemeral znodes at a time: see `limits.znodes`",
+                self.limits.znodes
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the session may be believed in at this very moment. Asked before every answer that
+    /// says "held".
+    pub fn is_live(&self) -> bool {
+        self.core.is_live()
+    }
+
+    /// Something that runs only while the claim is held. As long as the token lives, and the
+    /// session, the claim's znodes are not deleted: whoever gets the claim next must find it gone.
+    pub fn depend(&self) -> TaskTrackerToken {
+        self.dependents.token()
+    }
+
+    /// Completes when nothing depends on the claim, or the session is lost and the claim with it.
+    pub async fn until_independent(&self) {
+        self.dependents.close();
+        self.core.lost().run_until_cancelled(self.dependents.wait()).await;
+    }
+
+    /// Completes when the session is lost.
+    pub async fn until_session_lost(&self) {
+        self.core.lost().cancelled().await;
+    }
+
+    /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain or
+    /// the session is lost; dropping the future does not stop the clean-up.
+    pub fn retire(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let entries = self.ledger().drain();
+        let gone: Vec<_> = entries.into_iter().filter_map(|entry| self.discard(entry)).collect();
+        let lost = self.core.lost().clone();
+        async move {
+            let all = futures_util::future::join_all(gone);
+            lost.run_until_cancelled(all).await;
+        }
+    }
+
+    /// Hands one znode to the janitor.
+    pub(super) fn discard(&self, entry: Entry) -> Option<oneshot::Receiver<()>> {
+        let (done, gone) = oneshot::channel();
+        // A closed channel means that the session is over, and the znode with it.
+        self.core.janitor.send(Job { seat: self.id, entry, done }).ok().map(|()| gone)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        drop(self.retire());
+    }
+}

@@ -1,0 +1,96 @@
+//! Which znodes this session watches, so that a claim can share a neighbour's watch.
+
+use std::collections::HashMap;
+
+use super::watch::{Watch, WeakWatch};
+
+/// Data watches that stand, by path.
+///
+/// The next waiter's watch on the holder's znode and the holder's own are one watch for the
+/// server. A watch that has not fired says that the znode read with it is still there, as of the
+/// last event that this session received: exactly what reading it again would say, without asking.
+#[derive(Debug, Default)]
+pub(super) struct WatchedZnodes {
+    standing: HashMap<String, (i64, WeakWatch)>,
+    /// Entries are swept when there are this many: twice those that were alive at the last sweep.
+    sweep_at: usize,
+}
+
+/// There is no point in sweeping fewer.
+const SMALL: usize = 64;
+
+impl WatchedZnodes {
+    /// Notes a watch set while reading the znode with this `czxid`. It takes the place of an
+    /// earlier one, and knows of the znode's claim what that knew.
+    pub(super) fn note(&mut self, path: &str, czxid: i64, watch: &Watch) {
+        let is_claimed = |earlier: &Watch| earlier.is_claimed();
+        if self.standing(path, czxid).as_ref().is_some_and(is_claimed) {
+            watch.note_claim();
+        }
+        if let Some(weak) = watch.downgrade() {
+            self.standing.insert(path.to_owned(), (czxid, weak));
+        }
+        if self.standing.len() >= self.sweep_at.max(SMALL) {
+            self.standing.retain(|_, (_, watch)| watch.upgrade().is_some());
+            self.sweep_at = self.standing.len() * 2;
+        }
+    }
+
+    /// A standing watch on that very znode, for the claim of it to share.
+    pub(super) fn share_with_claim(&mut self, path: &str, czxid: i64) -> Option<Watch> {
+        let watch = self.standing(path, czxid);
+        watch.inspect(Watch::note_claim)
+    }
+
+    fn standing(&mut self, path: &str, czxid: i64) -> Option<Watch> {
+        let (read, watch) = self.standing.get(path)?;
+        let watch = watch.upgrade().filter(|_| *read == czxid);
+        if watch.is_none() {
+            self.standing.remove(path);
+        }
+        watch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::pending;
+
+    use super::*;
+
+    fn standing() -> Watch {
+        Watch::new(pending().boxed())
+    }
+
+    #[test]
+    fn those_who_watch_before_and_after_a_claim_know_of_it() {
+        let mut watched = WatchedZnodes::default();
+        let before = standing();
+        watched.note("/a", 1, &before);
+        let claim = watched.share_with_claim("/a", 1).unwrap();
+        assert!(claim.is_claimed() && before.is_claimed());
+        let after = standing();
+        watched.note("/a", 1, &after);
+        assert!(after.is_claimed());
+    }
+
+    #[test]
+    fn the_claim_of_another_znode_of_that_path_is_none_of_this_one() {
+        let mut watched = WatchedZnodes::default();
+        let old = standing();
+        watched.note("/a", 1, &old);
+        old.note_claim();
+        let new = standing();
+        watched.note("/a", 2, &new);
+        assert!(!new.is_claimed());
+        assert!(watched.share_with_claim("/a", 1).is_none());
+    }
+
+    #[test]
+    fn a_watch_that_nobody_holds_is_shared_with_nobody() {
+        let mut watched = WatchedZnodes::default();
+        watched.note("/a", 1, &standing());
+        assert!(watched.share_with_claim("/a", 1).is_none());
+    }
+}
