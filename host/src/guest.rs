@@ -1,0 +1,62 @@
+//! The guest room: components in their sandboxes. The only room that imports wasmtime.
+//!
+//! [`Engine`] is made once; [`Module::load`] compiles and checks a component; [`Instance::start`]
+//! makes a participant of it. The host knows no recipe: what a component exports is found by
+//! reflection ([`Interface`]), and JSON becomes its values by [`values`].
+//!
+//! Code map:
+//! - `engine`, `cache`: wasmtime's settings, the pool, the compile cache, the epoch's thread
+//! - `module`, `module_error`, `reflect`, `interface`, `value_type`, `wit_docs`: a module's checks
+//!   and its types
+//! - `values`: JSON to component values and back
+//! - `instance`, `meter`, `fault`: calls, their processor time, how they end
+//! - `state`, `host_*`, `convert`, `answer`, `mount`: host calls
+//! - `limits`, `bucket`, `voice_box`: what a component may use
+//!
+//! Invariants:
+//! - A component names nothing outside its mount (`mount`).
+//! - A store whose call trapped or was dropped is never entered again (`instance`).
+//! - No code of a component runs once its session is known to be lost (`answer`).
+//! - A component's processor time, memory, handles, calls, log and events are bounded (`limits`).
+
+mod answer;
+mod bindings;
+mod bucket;
+mod cache;
+mod convert;
+mod engine;
+mod fault;
+mod host_participant;
+mod host_resources;
+mod host_time;
+mod host_zookeeper;
+mod instance;
+mod interface;
+mod limits;
+mod meter;
+mod module;
+mod module_error;
+mod mount;
+mod reflect;
+mod scope;
+mod slab;
+mod state;
+mod surroundings;
+mod value_type;
+pub mod values;
+mod voice_box;
+mod wit_docs;
+
+pub use cache::CacheError;
+pub use engine::{CompileCache, Engine, EngineError, EngineOptions};
+pub use fault::Fault;
+pub use instance::{Answer, Instance};
+pub use interface::{Interface, Operation, Parameter};
+pub use limits::Limits;
+pub use module::{Arguments, Configuration, Module};
+pub use module_error::ModuleError;
+pub use mount::{Mount, PathError, check_segment};
+pub use scope::OperationScope;
+pub use surroundings::{LogLevel, RealTimeAndChance, Surroundings, TimeAndChance, Voice};
+pub use value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
+pub use wit_docs::DocState;

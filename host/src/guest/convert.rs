@@ -1,0 +1,160 @@
+//! Between the contract's words and the session room's.
+
+use super::bindings::wok::recipe::participant::{ContenderName, UuidForm};
+use super::bindings::wok::recipe::zookeeper::{
+    CreateMode, CreateRequest, Error, Event, Owner, SetDataRequest, Stat, VersionRequest, Write,
+};
+use super::mount::PathError;
+use super::state::State;
+use crate::session;
+
+impl From<session::Failure> for Error {
+    fn from(failure: session::Failure) -> Self {
+        use session::{Failure, Refusal};
+        match failure {
+            Failure::Refused { refusal, .. } => match refusal {
+                Refusal::NoNode => Error::NoNode,
+                Refusal::NodeExists => Error::NodeExists,
+                Refusal::NotEmpty => Error::NotEmpty,
+                Refusal::BadVersion => Error::BadVersion,
+                Refusal::NoChildrenForEphemerals => Error::NoChildrenForEphemerals,
+                Refusal::NoAuth => Error::NoAuth,
+                Refusal::QuotaExceeded => Error::QuotaExceeded,
+                other @ Refusal::Unimplemented => Error::Other(other.to_string()),
+                Refusal::Other(text) => Error::Other(text),
+            },
+            Failure::OutcomeUnknown => Error::OutcomeUnknown,
+            Failure::OverLimit(text) => Error::OverLimit(text),
+            Failure::Invalid(text) => Error::Invalid(text),
+            // Host calls do not return when the session is lost; see `answer`.
+            lost @ Failure::SessionLost => Error::Other(lost.to_string()),
+        }
+    }
+}
+
+impl From<PathError> for Error {
+    fn from(error: PathError) -> Self {
+        match error {
+            PathError::Malformed { .. } => Error::Invalid(error.to_string()),
+            PathError::Reserved { .. } => Error::Denied(error.to_string()),
+        }
+    }
+}
+
+impl From<session::Event> for Event {
+    fn from(event: session::Event) -> Self {
+        match event {
+            session::Event::Created => Event::Created,
+            session::Event::Deleted => Event::Deleted,
+            session::Event::DataChanged => Event::DataChanged,
+            session::Event::ChildrenChanged => Event::ChildrenChanged,
+            session::Event::Elapsed => Event::Elapsed,
+        }
+    }
+}
+
+impl From<CreateMode> for session::CreateMode {
+    fn from(mode: CreateMode) -> Self {
+        match mode {
+            CreateMode::Persistent => session::CreateMode::Persistent,
+            CreateMode::PersistentSequential => session::CreateMode::PersistentSequential,
+            CreateMode::Ephemeral => session::CreateMode::Ephemeral,
+            CreateMode::Container => session::CreateMode::Container,
+        }
+    }
+}
+
+impl TryFrom<ContenderName> for session::ContenderName {
+    type Error = Error;
+
+    fn try_from(name: ContenderName) -> Result<Self, Error> {
+        // Stand-ins for what the host puts between and after, so that the whole is checked.
+        let example = format!("{}uuid{}0", name.before, name.after);
+        super::mount::check_segment(&example)
+            .map_err(|problem| Error::Invalid(format!("contender name {example:?}: {problem}")))?;
+        Ok(session::ContenderName {
+            before: name.before,
+            uuid: match name.uuid {
+                UuidForm::Hyphenated => session::UuidForm::Hyphenated,
+                UuidForm::Simple => session::UuidForm::Simple,
+            },
+            after: name.after,
+        })
+    }
+}
+
+impl State {
+    /// The metadata of the znode at an absolute path, as this component may see it.
+    pub(super) fn stat(&self, absolute: &str, stat: &session::Stat) -> Stat {
+        let owner = match self.surroundings.seat.owner(absolute, stat) {
+            session::Owner::None => Owner::None,
+            session::Owner::Me => Owner::Me,
+            session::Owner::Other => Owner::Other,
+        };
+        Stat {
+            czxid: stat.czxid.cast_unsigned(),
+            mzxid: stat.mzxid.cast_unsigned(),
+            pzxid: stat.pzxid.cast_unsigned(),
+            ctime_ms: stat.ctime_ms.cast_unsigned(),
+            mtime_ms: stat.mtime_ms.cast_unsigned(),
+            version: stat.version,
+            cversion: stat.cversion,
+            aversion: stat.aversion,
+            owner,
+            data_length: stat.data_length.cast_unsigned(),
+            num_children: stat.num_children.cast_unsigned(),
+        }
+    }
+
+    /// A part of a `multi`, with its path resolved. The session room bounds its data.
+    pub(super) fn write(&self, write: Write) -> Result<session::Write, Error> {
+        match write {
+            Write::Create(CreateRequest { path, data, mode }) => {
+                self.create_write(&path, data, mode)
+            }
+            Write::Delete(VersionRequest { path, version }) => {
+                Ok(session::Write::Delete { path: self.resolve(&path)?, version })
+            }
+            Write::SetData(SetDataRequest { path, data, version }) => {
+                self.set_data_write(&path, data, version)
+            }
+            Write::Check(VersionRequest { path, version }) => {
+                Ok(session::Write::Check { path: self.resolve(&path)?, version })
+            }
+        }
+    }
+
+    pub(super) fn create_write(
+        &self,
+        path: &str,
+        data: Vec<u8>,
+        mode: CreateMode,
+    ) -> Result<session::Write, Error> {
+        let path = self.resolve(path)?;
+        Ok(session::Write::Create { path, data, mode: mode.into() })
+    }
+
+    pub(super) fn set_data_write(
+        &self,
+        path: &str,
+        data: Vec<u8>,
+        version: Option<i32>,
+    ) -> Result<session::Write, Error> {
+        let path = self.resolve(path)?;
+        Ok(session::Write::SetData { path, data, version })
+    }
+
+    pub(super) fn resolve(&self, path: &str) -> Result<String, Error> {
+        Ok(self.surroundings.mount.resolve(path)?)
+    }
+}
+
+/// Which znode a write is about.
+pub(super) fn path_of(write: &session::Write) -> &str {
+    match write {
+        session::Write::Create { path, .. }
+        | session::Write::Delete { path, .. }
+        | session::Write::SetData { path, .. }
+        | session::Write::Check { path, .. } => path,
+    }
+}

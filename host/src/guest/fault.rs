@@ -1,0 +1,159 @@
+//! How a component ends that does not end well.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use wasmtime::{PoolConcurrencyLimitError, Trap, WasmBacktrace};
+
+use super::limits::LimitReached;
+
+/// Why a component cannot go on. None of its calls is answered any more.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Its code did something that WebAssembly does not allow, or panicked.
+    #[error("{guest}: {operation} trapped: {message}")]
+    Trapped {
+        /// The participant's id and module.
+        guest: String,
+        /// What it was doing.
+        operation: String,
+        /// What happened.
+        message: String,
+        /// Where, innermost first, as text; empty if nothing is known.
+        backtrace: String,
+    },
+    /// A call used up its processor time.
+    #[error(
+        "{guest}: {operation} used more than {budget:?} of processor time; \
+         raise limits.cpu-per-call if it needs more"
+    )]
+    CpuSpent {
+        /// The participant's id and module.
+        guest: String,
+        /// What it was doing.
+        operation: String,
+        /// What it had.
+        budget: Duration,
+    },
+    /// It wanted more of something than it may have.
+    #[error("{guest}: {operation} wanted more than {maximum} {what}; {}", remedy(*.key))]
+    OverLimit {
+        /// The participant's id and module.
+        guest: String,
+        /// What it was doing.
+        operation: String,
+        /// What it wanted, in words.
+        what: &'static str,
+        /// How much it may have.
+        maximum: u64,
+        /// Which key of the config raises that; none if it is fixed.
+        key: Option<&'static str>,
+    },
+    /// The operation was cancelled and did not return in time. The participant's task, which
+    /// drops the call, says so.
+    #[error("{guest}: {operation} was cancelled and did not return within {grace:?}")]
+    GraceSpent {
+        /// The participant's id and module.
+        guest: String,
+        /// What it was doing.
+        operation: String,
+        /// What it had.
+        grace: Duration,
+    },
+    /// Its `configure` answered an error.
+    #[error("{guest}: the module refuses its config: {error}")]
+    ConfigRefused {
+        /// The participant's id and module.
+        guest: String,
+        /// The module's own error.
+        error: Value,
+    },
+    /// The pool has no room for another component.
+    #[error(
+        "{guest}: no room for another participant ({source}); raise [engine] participants, \
+         or end some"
+    )]
+    PoolSpent {
+        /// The participant's id and module.
+        guest: String,
+        /// What there was too little of.
+        source: wasmtime::Error,
+    },
+    /// An earlier call ended in a fault or was dropped, and nothing can follow it.
+    #[error("{guest}: ended by an earlier fault")]
+    Dead {
+        /// The participant's id and module.
+        guest: String,
+    },
+}
+
+fn remedy(key: Option<&str>) -> String {
+    match key {
+        Some(key) => format!("raise {key} if it needs more"),
+        None => "that is fixed".to_owned(),
+    }
+}
+
+/// Who was doing what when the fault happened.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scene<'a> {
+    pub(super) guest: &'a str,
+    pub(super) operation: &'a str,
+    /// The fixed limit of what the call may hand over.
+    pub(super) hostcall_bytes: u64,
+}
+
+impl Scene<'_> {
+    /// What an error of a call means, before which the growth of its memory was perhaps denied.
+    pub(super) fn fault(&self, error: wasmtime::Error, denied: Option<LimitReached>) -> Fault {
+        if let Some(limit) = error.downcast_ref::<LimitReached>().copied().or(denied) {
+            return self.over_limit(limit);
+        }
+        if error.is::<PoolConcurrencyLimitError>() {
+            return Fault::PoolSpent { guest: self.guest.to_owned(), source: error };
+        }
+        let cause = error.root_cause().to_string();
+        // wasmtime has no type for this one.
+        if cause.contains("fuel allocated for hostcalls") {
+            return self.over_limit(LimitReached {
+                what: "bytes handed to the host in one call",
+                maximum: self.hostcall_bytes,
+                key: None,
+            });
+        }
+        let message = match error.downcast_ref::<Trap>() {
+            Some(Trap::StackOverflow) => "the stack is used up, as by deep recursion".to_owned(),
+            Some(Trap::UnreachableCodeReached) => {
+                "it panicked or aborted (its log may tell more)".to_owned()
+            }
+            Some(trap) => trap.to_string(),
+            None => cause,
+        };
+        let backtrace = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::to_string);
+        Fault::Trapped {
+            guest: self.guest.to_owned(),
+            operation: self.operation.to_owned(),
+            message,
+            backtrace: backtrace.unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn cpu_spent(&self, budget: Duration) -> Fault {
+        Fault::CpuSpent {
+            guest: self.guest.to_owned(),
+            operation: self.operation.to_owned(),
+            budget,
+        }
+    }
+
+    fn over_limit(&self, limit: LimitReached) -> Fault {
+        Fault::OverLimit {
+            guest: self.guest.to_owned(),
+            operation: self.operation.to_owned(),
+            what: limit.what,
+            maximum: limit.maximum,
+            key: limit.key,
+        }
+    }
+}

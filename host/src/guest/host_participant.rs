@@ -1,0 +1,108 @@
+//! The contract's `participant`.
+
+use wasmtime::Result;
+
+use super::answer::{Failed, settled, unless_cancelled};
+use super::bindings::wok::recipe::participant::{ContenderName, Host, Level};
+use super::bindings::wok::recipe::zookeeper::{Created, Error};
+use super::state::State;
+use super::surroundings::LogLevel;
+use crate::session;
+
+impl Host for State {
+    async fn id(&mut self) -> Result<String> {
+        self.count_calls(1).await;
+        Ok(self.surroundings.id.clone())
+    }
+
+    async fn owner(&mut self) -> Result<String> {
+        self.count_calls(1).await;
+        Ok(self.surroundings.owner.clone())
+    }
+
+    async fn contend(
+        &mut self,
+        parent: String,
+        name: ContenderName,
+        data: Vec<u8>,
+    ) -> Result<Result<Created, Error>> {
+        self.count_calls(1).await;
+        Ok(self.contend_under(&parent, name, data).await)
+    }
+
+    async fn claim(&mut self, path: String) -> Result<Result<u64, Error>> {
+        self.count_calls(1).await;
+        Ok(self.claim_znode(&path).await)
+    }
+
+    async fn release(&mut self, path: String) -> Result<Result<(), Error>> {
+        self.count_calls(1).await;
+        Ok(self.release_znode(&path).await)
+    }
+
+    async fn emit(&mut self, event: String, detail: Vec<(String, String)>) -> Result<()> {
+        self.count_calls(1).await;
+        let time = &self.surroundings.time;
+        self.voice_box.emit(&event, detail, || time.now_ms());
+        Ok(())
+    }
+
+    async fn log(&mut self, level: Level, message: String) -> Result<()> {
+        self.count_calls(1).await;
+        let time = &self.surroundings.time;
+        let level = match level {
+            Level::Debug => LogLevel::Debug,
+            Level::Info => LogLevel::Info,
+            Level::Warn => LogLevel::Warn,
+            Level::Error => LogLevel::Error,
+        };
+        self.voice_box.log(level, &message, || time.now_ms());
+        Ok(())
+    }
+}
+
+impl State {
+    async fn contend_under(
+        &mut self,
+        parent: &str,
+        name: ContenderName,
+        data: Vec<u8>,
+    ) -> Result<Created, Error> {
+        let parent = self.resolve(parent)?;
+        let name = session::ContenderName::try_from(name)?;
+        let Self { surroundings, .. } = self;
+        let contending = surroundings.seat.contend(&parent, name, data);
+        let (path, stat) = unless_cancelled(&surroundings.scope, contending).await?;
+        surroundings.voice.waiting(&path);
+        self.created(&path, &stat)
+    }
+
+    async fn claim_znode(&mut self, path: &str) -> Result<u64, Error> {
+        let path = self.resolve(path)?;
+        let Self { surroundings, .. } = self;
+        let claiming = surroundings.seat.claim(&path);
+        let fence = unless_cancelled(&surroundings.scope, claiming).await?;
+        surroundings.voice.held(&path, fence);
+        self.claimed.retain(|claimed| *claimed != path);
+        self.claimed.push(path);
+        Ok(fence)
+    }
+
+    /// Works in a cancelled operation too: this is how a component withdraws.
+    async fn release_znode(&mut self, path: &str) -> Result<(), Error> {
+        let path = self.resolve(path)?;
+        // Told before the znode goes: once it is gone, another may hold.
+        self.released(&path);
+        let outcome = self.surroundings.seat.release(&path).await;
+        settled(outcome).await.map_err(|failed: Failed| failed.into())
+    }
+
+    /// Tells that a znode of the claim is given up, if `path` is one.
+    pub(super) fn released(&mut self, path: &str) {
+        let before = self.claimed.len();
+        self.claimed.retain(|claimed| claimed != path);
+        if self.claimed.len() < before {
+            self.surroundings.voice.released(path);
+        }
+    }
+}

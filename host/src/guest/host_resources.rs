@@ -1,0 +1,111 @@
+//! The contract's resources: watches and child lists.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use wasmtime::Result;
+use wasmtime::component::Resource;
+
+use super::answer::{Failed, unless_cancelled};
+use super::bindings::wok::recipe::zookeeper::{Error, Event, HostChildren, HostWatch, Stat};
+use super::state::{ChildList, OwnedWatch, Phase, State};
+use crate::session::Watch;
+
+/// Most names in one batch, whatever the component asks for.
+const MAX_NAMES: usize = 4096;
+
+impl HostWatch for State {
+    async fn fired(&mut self, watch: Resource<OwnedWatch>) -> Result<Option<Event>> {
+        self.count_calls(1).await;
+        let owned = self.watches.get_mut(watch.rep()).ok_or_else(|| unknown("watch"))?;
+        Ok(owned.watch.fired().map(|event| match Event::from(event) {
+            Event::Deleted if owned.watch.is_claimed() => Event::ClaimDeleted,
+            event => event,
+        }))
+    }
+
+    async fn drop(&mut self, watch: Resource<OwnedWatch>) -> Result<()> {
+        self.watches.remove(watch.rep()).map(drop).ok_or_else(|| unknown("watch"))
+    }
+}
+
+impl HostChildren for State {
+    async fn count(&mut self, list: Resource<ChildList>) -> Result<u32> {
+        self.count_calls(1).await;
+        Ok(self.child_list(&list)?.count)
+    }
+
+    async fn stat(&mut self, list: Resource<ChildList>) -> Result<Stat> {
+        self.count_calls(1).await;
+        Ok(self.child_list(&list)?.stat)
+    }
+
+    async fn next(&mut self, list: Resource<ChildList>, max: u32) -> Result<Vec<String>> {
+        self.count_calls(1).await;
+        let names = &mut self.child_list(&list)?.names;
+        Ok(names.take(MAX_NAMES.min(max as usize)).collect())
+    }
+
+    async fn drop(&mut self, list: Resource<ChildList>) -> Result<()> {
+        self.child_lists.remove(list.rep()).map(drop).ok_or_else(|| unknown("child list"))
+    }
+}
+
+impl State {
+    /// Hands a watch over to the component.
+    pub(super) fn own_watch(&mut self, watch: Watch, tag: u64) -> Resource<OwnedWatch> {
+        Resource::new_own(self.watches.insert(OwnedWatch { watch, tag, spent: false }))
+    }
+
+    /// Hands a child list over to the component.
+    pub(super) fn own_children(&mut self, names: Vec<String>, stat: Stat) -> Resource<ChildList> {
+        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        let list = ChildList { count, stat, names: names.into_iter() };
+        Resource::new_own(self.child_lists.insert(list))
+    }
+
+    /// Waits until one of the watches has fired.
+    pub(super) async fn wait_for(
+        &mut self,
+        list: &[Resource<OwnedWatch>],
+    ) -> Result<Result<u32, Error>> {
+        let invalid = |text: &str| Ok(Err(Error::Invalid(text.to_owned())));
+        if self.phase == Phase::Wake {
+            return invalid("wait within wake: keep the watch and return");
+        }
+        if list.is_empty() {
+            return invalid("wait for no watch would never end");
+        }
+        if list.len() > self.surroundings.limits.watches as usize {
+            return invalid("wait for more watches than can be owned");
+        }
+        let Self { watches, surroundings, .. } = self;
+        let first_fired = poll_fn(|context| {
+            // All of them are polled, so that each wakes the task.
+            let mut first = Poll::Pending;
+            for (index, watch) in (0_u32..).zip(list) {
+                let Some(owned) = watches.get_mut(watch.rep()) else {
+                    return Poll::Ready(Ok(Err(unknown("watch"))));
+                };
+                if owned.watch.poll_fired(context).is_ready() && first.is_pending() {
+                    first = Poll::Ready(Ok(Ok(index)));
+                }
+            }
+            first
+        });
+        match unless_cancelled(&surroundings.scope, first_fired).await {
+            Ok(Ok(index)) => Ok(Ok(index)),
+            Ok(Err(bug)) => Err(bug),
+            Err(failed @ (Failed::Cancelled | Failed::Request(_))) => Ok(Err(failed.into())),
+        }
+    }
+
+    fn child_list(&mut self, list: &Resource<ChildList>) -> Result<&mut ChildList> {
+        self.child_lists.get_mut(list.rep()).ok_or_else(|| unknown("child list"))
+    }
+}
+
+/// wasmtime's handle tables stand before ours, so only a bug of the host gets here.
+fn unknown(what: &str) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("host bug: a handle to an unknown {what}"))
+}

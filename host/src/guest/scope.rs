@@ -1,0 +1,75 @@
+//! Cancellation of the operation under way.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
+
+/// The operation that a participant has under way, as far as cancelling it goes.
+///
+/// Cancelling does not stop the component: its host calls answer `cancelled`, so that it withdraws
+/// and returns. Whoever cancels also bounds how long it waits for that.
+#[derive(Debug, Default)]
+pub struct OperationScope {
+    is_cancelled: AtomicBool,
+    changed: Notify,
+}
+
+impl OperationScope {
+    /// A scope in which nothing is cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Starts a fresh operation, which nobody has cancelled yet.
+    pub(crate) fn begin(&self) {
+        self.is_cancelled.store(false, Ordering::Release);
+    }
+
+    /// Withdraws the operation under way: the host call in which it is blocked and every later one
+    /// except `release` answer `cancelled`.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Release);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether the operation under way is cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Completes when the operation under way is cancelled.
+    ///
+    /// # Cancellation
+    /// Nothing is lost when this is dropped.
+    pub async fn cancelled(&self) {
+        loop {
+            // Listens first and looks then: a cancel in between is seen by one or the other.
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.is_cancelled() {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn cancel_completes_who_waits_and_who_comes_later_until_the_next_operation() {
+        let scope = OperationScope::new();
+        let mut waiting = Box::pin(scope.cancelled());
+        assert_eq!(waiting.as_mut().now_or_never(), None);
+        scope.cancel();
+        assert_eq!(waiting.now_or_never(), Some(()));
+        assert_eq!(scope.cancelled().now_or_never(), Some(()));
+        scope.begin();
+        assert_eq!(scope.cancelled().now_or_never(), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! What a recipe's WIT says of its interface.
+//!
+//! Components carry no docs, so `wok build` appends the WIT package. It is only words beside the
+//! code: it is believed where it describes the very types that the component has.
+
+use std::borrow::Cow;
+
+use wit_parser::decoding::DecodedWasm;
+use wit_parser::{Docs, FunctionKind, InterfaceId, Resolve, Type, TypeDef, TypeDefKind, TypeOwner};
+
+use super::interface::{Interface, Parameter};
+use super::reflect::{Function, assemble};
+use super::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
+
+/// The custom section that `wok build` appends.
+const SECTION: &str = "wok:wit";
+
+/// Largest section that is looked at; the stock recipes' have under 5,000 bytes.
+const MAX_SECTION: usize = 1 << 20;
+
+/// Deepest type; what is deeper is not in any component that was compiled.
+const MAX_DEPTH: usize = 100;
+
+/// Where an interface's docs come from, or why there are none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DocState {
+    /// From the module's own WIT, which describes the very types that it has.
+    Documented,
+    /// The module has no section `wok:wit`: it was not made by `wok build`.
+    Absent,
+    /// The section is not used, for this reason.
+    Unusable(String),
+}
+
+/// The interface with the docs of the component's own WIT, if that describes the same interface.
+pub(super) fn documented(component: &[u8], bare: Interface) -> Interface {
+    let Some(section) = custom_section(component) else {
+        return Interface { doc_state: DocState::Absent, ..bare };
+    };
+    match described(section, &bare.name) {
+        Ok(described) if described.bare() == bare.bare() => {
+            Interface { doc_state: DocState::Documented, ..described }
+        }
+        Ok(_) => {
+            let reason = "the WIT in wok:wit describes other types than the component has";
+            Interface { doc_state: DocState::Unusable(reason.to_owned()), ..bare }
+        }
+        Err(reason) => Interface { doc_state: DocState::Unusable(reason), ..bare },
+    }
+}
+
+/// The interface as the section's WIT describes it.
+fn described(section: &[u8], name: &str) -> Result<Interface, String> {
+    if section.len() > MAX_SECTION {
+        return Err(format!("the section wok:wit is longer than {MAX_SECTION} bytes"));
+    }
+    let resolve = match wit_parser::decoding::decode(section) {
+        Ok(DecodedWasm::WitPackage(resolve, _)) => resolve,
+        Ok(DecodedWasm::Component(..)) => return Err("wok:wit is no WIT package".to_owned()),
+        Err(error) => return Err(format!("wok:wit cannot be read: {error:#}")),
+    };
+    let found = resolve.interfaces.iter().find(|(id, _)| full_name(&resolve, *id) == name);
+    let (_, interface) = found.ok_or_else(|| format!("wok:wit does not describe {name}"))?;
+    let mut functions = Vec::new();
+    for function in interface.functions.values() {
+        if function.kind != FunctionKind::Freestanding {
+            return Err(format!("wok:wit: {} is not a plain function", function.name));
+        }
+        let mut parameters = Vec::new();
+        for parameter in &function.params {
+            let ty = read(&resolve, &parameter.ty, 0)?;
+            parameters.push(Parameter { name: parameter.name.clone(), ty });
+        }
+        functions.push(Function {
+            name: function.name.clone(),
+            docs: text(&function.docs),
+            parameters,
+            result: function.result.as_ref().map(|ty| read(&resolve, ty, 0)).transpose()?,
+        });
+    }
+    let described = assemble(name, functions)
+        .map_err(|unfit| format!("wok:wit: {}: {}", unfit.item, unfit.problem))?;
+    Ok(Interface { docs: text(&interface.docs), ..described })
+}
+
+fn full_name(resolve: &Resolve, id: InterfaceId) -> String {
+    resolve.id_of(id).unwrap_or_default()
+}
+
+fn read(resolve: &Resolve, ty: &Type, depth: usize) -> Result<ValueType, String> {
+    if depth > MAX_DEPTH {
+        return Err("wok:wit: a type is too deep".to_owned());
+    }
+    Ok(match ty {
+        Type::Bool => ValueType::Bool,
+        Type::S8 => ValueType::S8,
+        Type::U8 => ValueType::U8,
+        Type::S16 => ValueType::S16,
+        Type::U16 => ValueType::U16,
+        Type::S32 => ValueType::S32,
+        Type::U32 => ValueType::U32,
+        Type::S64 => ValueType::S64,
+        Type::U64 => ValueType::U64,
+        Type::F32 => ValueType::F32,
+        Type::F64 => ValueType::F64,
+        Type::Char => ValueType::Char,
+        Type::String => ValueType::String,
+        Type::ErrorContext => return Err("wok:wit: an error-context".to_owned()),
+        Type::Id(id) => {
+            let defined =
+                resolve.types.get(*id).ok_or_else(|| "wok:wit: a dangling type".to_owned())?;
+            read_defined(resolve, defined, depth + 1)?
+        }
+    })
+}
+
+fn read_defined(resolve: &Resolve, defined: &TypeDef, depth: usize) -> Result<ValueType, String> {
+    let boxed = |ty: &Type| read(resolve, ty, depth).map(Box::new);
+    let optional = |ty: &Option<Type>| ty.as_ref().map(boxed).transpose();
+    // A type that an interface only uses belongs to another, and so do its words.
+    let (name, docs) = match defined.owner {
+        TypeOwner::None => (None, None),
+        TypeOwner::World(_) | TypeOwner::Interface(_) => {
+            (defined.name.clone(), text(&defined.docs))
+        }
+    };
+    Ok(match &defined.kind {
+        TypeDefKind::Type(alias) => read(resolve, alias, depth)?,
+        TypeDefKind::List(Type::U8) => ValueType::Bytes,
+        TypeDefKind::List(element) => match read(resolve, element, depth)? {
+            ValueType::U8 => ValueType::Bytes,
+            element => ValueType::List(Box::new(element)),
+        },
+        TypeDefKind::Option(inner) => ValueType::Option(boxed(inner)?),
+        TypeDefKind::Tuple(tuple) => {
+            let types = tuple.types.iter().map(|ty| read(resolve, ty, depth));
+            ValueType::Tuple(types.collect::<Result<_, _>>()?)
+        }
+        TypeDefKind::Result(result) => {
+            ValueType::Result { ok: optional(&result.ok)?, err: optional(&result.err)? }
+        }
+        TypeDefKind::Record(record) => {
+            let mut fields = Vec::new();
+            for field in &record.fields {
+                let ty = read(resolve, &field.ty, depth)?;
+                fields.push(Field { name: field.name.clone(), ty, docs: text(&field.docs) });
+            }
+            ValueType::Record(RecordType { name, docs, fields })
+        }
+        TypeDefKind::Variant(variant) => {
+            let mut cases = Vec::new();
+            for case in &variant.cases {
+                let ty = optional(&case.ty)?.map(|ty| *ty);
+                cases.push(Case { name: case.name.clone(), ty, docs: text(&case.docs) });
+            }
+            ValueType::Variant(VariantType { name, docs, cases })
+        }
+        TypeDefKind::Enum(defined) => {
+            let labels = defined.cases.iter().map(|case| label(&case.name, &case.docs)).collect();
+            ValueType::Enum(Labels { name, docs, labels })
+        }
+        TypeDefKind::Flags(defined) => {
+            let labels = defined.flags.iter().map(|flag| label(&flag.name, &flag.docs)).collect();
+            ValueType::Flags(Labels { name, docs, labels })
+        }
+        other => return Err(format!("wok:wit: a {}", other.as_str())),
+    })
+}
+
+fn label(name: &str, docs: &Docs) -> Label {
+    Label { name: name.to_owned(), docs: text(docs) }
+}
+
+fn text(docs: &Docs) -> Option<String> {
+    let text = docs.contents.as_deref().map(str::trim)?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The last custom section of that name at the top level of a component.
+fn custom_section(component: &[u8]) -> Option<&[u8]> {
+    let mut rest = component.get(8..)?;
+    let mut found = None;
+    while let Some((&id, after_id)) = rest.split_first() {
+        let (length, body) = leb128(after_id)?;
+        let (content, next) = body.split_at_checked(length)?;
+        rest = next;
+        if id != 0 {
+            continue;
+        }
+        let (length, named) = leb128(content)?;
+        let (name, content) = named.split_at_checked(length)?;
+        if String::from_utf8_lossy(name) == Cow::Borrowed(SECTION) {
+            found = Some(content);
+        }
+    }
+    found
+}
+
+fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut value = 0_u64;
+    for (index, byte) in bytes.iter().take(5).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * index);
+        if byte & 0x80 == 0 {
+            return Some((usize::try_from(value).ok()?, bytes.get(index + 1..)?));
+        }
+    }
+    None
+}
