@@ -1,0 +1,139 @@
+//! The host as a library: an engine for modules, and sessions for their participants.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+use crate::guest::{CompileCache, Engine, EngineError, EngineOptions, Limits, Module, ModuleError};
+use crate::modules::{ModuleSource, SourceError};
+use crate::participant::{Follower, Join, Participant};
+use crate::session::{ConnectError, ConnectOptions, Failure, Opener, Session};
+use crate::tasks::Tasks;
+
+/// What a host sets aside, and how it reaches ZooKeeper.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// Participants at a time.
+    pub participants: u32,
+    /// Bytes of memory of the largest participant.
+    pub memory: u64,
+    /// Where compiled modules are kept.
+    pub cache: CompileCache,
+    /// How to reach ZooKeeper.
+    pub connect: ConnectOptions,
+}
+
+/// Why a host cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HostError {
+    /// The engine cannot be set up.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The operating system refuses a thread.
+    #[error("cannot start the thread of the ZooKeeper sessions: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// Why a module cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// It cannot be had.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// It is no module for this host.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+}
+
+/// A host of participants.
+#[derive(Debug)]
+pub struct Host {
+    engine: Engine,
+    opener: Opener,
+    tasks: Tasks,
+}
+
+impl Host {
+    /// Sets a host up, on the runtime it is called in. Nothing connects yet.
+    ///
+    /// # Errors
+    /// The engine or a thread cannot be had; the error names the config key to change.
+    pub fn new(options: HostOptions) -> Result<Self, HostError> {
+        let HostOptions { participants, memory, cache, connect } = options;
+        Ok(Host {
+            engine: Engine::new(&EngineOptions {
+                participants,
+                memory,
+                table_elements: Limits::default().table_elements,
+                cache,
+            })?,
+            opener: Opener::new(connect)?,
+            tasks: Tasks::on(Handle::current()),
+        })
+    }
+
+    /// Loads a module, compiling it unless it is in the cache.
+    ///
+    /// # Errors
+    /// It cannot be had, or it is no module for this host.
+    pub fn load(&self, source: &ModuleSource, pin: Option<&[u8; 32]>) -> Result<Module, LoadError> {
+        load(&self.engine, source, pin)
+    }
+
+    /// Opens a session, trying every server once.
+    ///
+    /// # Errors
+    /// No server could be reached, or a server refused.
+    pub async fn open_session(&self) -> Result<Arc<Session>, ConnectError> {
+        self.opener.open().await.map(Arc::new)
+    }
+
+    /// Starts a participant.
+    ///
+    /// # Errors
+    /// The session has no room for another one.
+    pub fn join(
+        &self,
+        session: &Arc<Session>,
+        join: Join,
+    ) -> Result<(Participant, Follower), Failure> {
+        Participant::join(&self.tasks, session, join)
+    }
+
+    /// The host's tasks: participants, and what is done on their behalf.
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Waits until all participants have ended, which their owners have asked them to.
+    pub async fn shut_down(&self) {
+        self.tasks.join().await;
+    }
+}
+
+/// Loads a module, compiling it unless it is in the engine's cache.
+///
+/// # Errors
+/// It cannot be had, or it is no module for this host.
+pub fn load(
+    engine: &Engine,
+    source: &ModuleSource,
+    pin: Option<&[u8; 32]>,
+) -> Result<Module, LoadError> {
+    let bytes = source.read(pin)?;
+    Ok(Module::load(engine, &source.name(), &bytes)?)
+}
+
+/// Where a user's compiled modules are kept: `wok` in the cache directory of the XDG base directory
+/// specification. Nowhere for a user without a home.
+pub fn user_cache() -> CompileCache {
+    let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
+    match given.or_else(home) {
+        Some(directory) => CompileCache::In(directory.join("wok")),
+        None => CompileCache::Off,
+    }
+}

@@ -1,0 +1,170 @@
+//! One participant: a component instance with its task, its mailbox and those who follow it.
+//!
+//! The task owns the instance. It lets one operation run at a time, wakes the component when a
+//! watch of its fires in between, tells the follower what the claim does, and cleans up, whatever
+//! the end. A lost claim or session ends the participant: it is never re-joined behind the back of
+//! whoever relies on it.
+
+mod call;
+mod notice;
+mod task;
+mod voice;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+pub use call::{Answer, Call, CallError};
+pub use notice::{Ending, Follower, Loss, Notice};
+
+use crate::clock::Boottime;
+use crate::guest::{
+    Configuration, Instance, Limits, Module, Mount, OperationScope, RealTimeAndChance, Surroundings,
+};
+use crate::session::{Failure, Seat, SeatLimits, Session};
+use crate::tasks::Tasks;
+use call::Request;
+use notice::Line;
+use task::Task;
+use voice::ParticipantVoice;
+
+/// What it takes to join a recipe.
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// The recipe's name in the config, or its module's.
+    pub recipe: String,
+    /// The module.
+    pub module: Module,
+    /// What the component sees as `/`.
+    pub mount: Mount,
+    /// The module's config.
+    pub config: Configuration,
+    /// What the component may use.
+    pub limits: Limits,
+    /// What it may have in ZooKeeper.
+    pub seat: SeatLimits,
+    /// Who asks, in words for other contenders.
+    pub owner: String,
+}
+
+/// A participant, as whoever joined it sees it. Dropping it ends the participant.
+#[derive(Debug)]
+pub struct Participant {
+    id: String,
+    mailbox: mpsc::Sender<Box<Request>>,
+    leave: CancellationToken,
+    seat: Arc<Seat>,
+    session: Arc<Session>,
+}
+
+/// Calls that wait for the task at most. There is one at work; another one is let in only while
+/// the component is being woken; any further is refused as `busy` by the task. They are boxed: a
+/// channel sets room for 32 messages aside, whatever its bound, and each participant has one.
+const MAILBOX: usize = 16;
+
+impl Participant {
+    /// Starts a participant on a session.
+    ///
+    /// # Errors
+    /// `OverLimit` when the session has no room for another one.
+    pub fn join(
+        tasks: &Tasks,
+        session: &Arc<Session>,
+        join: Join,
+    ) -> Result<(Participant, Follower), Failure> {
+        let seat = Arc::new(session.join(join.mount.path(), join.seat)?);
+        let line = Line::default();
+        let follower = line.follower();
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let scope = Arc::new(OperationScope::new());
+        let surroundings = Surroundings {
+            seat: Arc::clone(&seat),
+            mount: join.mount,
+            scope: Arc::clone(&scope),
+            voice: Arc::new(ParticipantVoice::new(line.clone(), &join.recipe, &id)),
+            id: id.clone(),
+            owner: join.owner,
+            time: Arc::new(RealTimeAndChance::new()),
+            limits: join.limits,
+        };
+        let (mailbox, calls) = mpsc::channel(MAILBOX);
+        let leave = CancellationToken::new();
+        let task = Task {
+            line: line.clone(),
+            scope,
+            calls,
+            leave: leave.clone(),
+            seat: Arc::clone(&seat),
+            state: session.state(),
+        };
+        let (module, config) = (join.module, join.config);
+        let last_word = line.last_word();
+        tasks.spawn("participant", async move {
+            let _last_word = last_word;
+            let started = Instance::start(&module, surroundings, &config).await;
+            task.run(started).await;
+        });
+        let session = Arc::clone(session);
+        Ok((Participant { id, mailbox, leave, seat, session }, follower))
+    }
+
+    /// The participant's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Calls an operation.
+    ///
+    /// # Errors
+    /// `Busy` while another one is under way; `Cancelled` when the deadline passed or the caller
+    /// withdrew; `Ended`.
+    ///
+    /// # Cancellation
+    /// Dropping the future withdraws the call.
+    pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
+        let (reply, answer) = oneshot::channel();
+        let withdraw = call.withdrawn.clone().drop_guard();
+        match self.mailbox.try_send(Box::new(Request { call, reply })) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => return Err(CallError::Busy),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(CallError::Ended),
+        }
+        let answer = answer.await.unwrap_or(Err(CallError::Ended));
+        withdraw.disarm();
+        answer
+    }
+
+    /// Asks the participant to end. Its follower is told when it has.
+    pub fn leave(&self) {
+        self.leave.cancel();
+    }
+
+    /// Whether the participant holds a claim at this very moment, as far as anyone can know.
+    pub fn holds(&self) -> bool {
+        self.seat.has_claim() && self.seat.is_live()
+    }
+
+    /// Something that runs only while the claim is held: as long as the token lives, the claim's
+    /// znodes are not deleted by this host.
+    pub fn depend(&self) -> TaskTrackerToken {
+        self.seat.depend()
+    }
+
+    /// Until when what is held may be relied on without hearing more.
+    pub fn deadline(&self) -> Boottime {
+        self.session.deadline()
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+impl Drop for Participant {
+    fn drop(&mut self) {
+        self.leave.cancel();
+    }
+}

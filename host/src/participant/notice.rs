@@ -1,0 +1,227 @@
+//! What a participant tells those who follow it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::session::Fence;
+
+/// Why a claim, or a participant that might have come to one, is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Loss {
+    /// The session is over, or cannot be relied on any more.
+    Session(String),
+    /// A znode of the claim was deleted by somebody else.
+    Znode {
+        /// Which.
+        path: String,
+    },
+    /// The module failed while it held the claim, so the claim is given up.
+    Fault(String),
+}
+
+impl Loss {
+    /// The reason in one word, for programs.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Loss::Session(_) => "session",
+            Loss::Znode { .. } => "znode-deleted",
+            Loss::Fault(_) => "fault",
+        }
+    }
+}
+
+impl std::fmt::Display for Loss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Loss::Session(what) | Loss::Fault(what) => f.write_str(what),
+            Loss::Znode { path } => write!(f, "{path} was deleted by another client"),
+        }
+    }
+}
+
+/// How a participant ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It was asked to.
+    Left,
+    /// It lost its claim, or its session.
+    Lost(Loss),
+    /// Its module failed.
+    Failed(String),
+}
+
+/// What a participant tells those who follow it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Its contender znode exists: it stands in line.
+    Waiting {
+        /// The znode.
+        path: String,
+    },
+    /// It holds a claim.
+    Held {
+        /// The claim's znode.
+        path: String,
+        /// The fencing token.
+        fence: Fence,
+    },
+    /// It gave a claim up of its own will.
+    Released {
+        /// The claim's znode.
+        path: String,
+    },
+    /// The connection is in doubt; what is held is still held.
+    Suspended,
+    /// The doubt is over.
+    Resumed,
+    /// The module speaks.
+    Emitted {
+        /// The event's name.
+        event: String,
+        /// Its details.
+        detail: Vec<(String, String)>,
+    },
+    /// What was held is lost. Told once.
+    Lost(Loss),
+    /// The last notice; nothing of the participant is left in ZooKeeper, as far as can be known.
+    Ended(Ending),
+}
+
+/// Notices that wait for a slow reader at most. States take the place of older states, a module's
+/// own events are dropped and counted, and neither a loss nor the end is ever dropped.
+const MOST_WAITING: usize = 256;
+
+#[derive(Debug, Default)]
+struct Queue {
+    notices: VecDeque<Notice>,
+    dropped: u64,
+    ended: bool,
+}
+
+/// The participant's end of a line to its follower.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Line {
+    queue: Arc<Mutex<Queue>>,
+    arrived: Arc<Notify>,
+}
+
+impl Line {
+    pub(crate) fn tell(&self, notice: Notice) {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if queue.ended {
+            return;
+        }
+        queue.ended = matches!(notice, Notice::Ended(_));
+        let is_full = queue.notices.len() >= MOST_WAITING;
+        match &notice {
+            Notice::Emitted { .. } if is_full => {
+                queue.dropped += 1;
+                return;
+            }
+            Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. } => {}
+            _ if is_full => {
+                let is_state = |it: &Notice| {
+                    !matches!(it, Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. })
+                };
+                if let Some(stale) = queue.notices.iter().position(is_state) {
+                    queue.notices.remove(stale);
+                } else if queue.notices.pop_front().is_some() {
+                    queue.dropped += 1;
+                }
+            }
+            _ => {}
+        }
+        queue.notices.push_back(notice);
+        drop(queue);
+        self.arrived.notify_one();
+    }
+
+    /// Has something told, whatever becomes of the participant's task.
+    pub(crate) fn last_word(&self) -> LastWord {
+        LastWord(self.clone())
+    }
+
+    pub(crate) fn follower(&self) -> Follower {
+        Follower { line: self.clone() }
+    }
+}
+
+/// Tells the follower of an end that nobody told, when it is dropped: a bug of the host must not
+/// leave a command running under a claim that nobody keeps.
+#[derive(Debug)]
+pub(crate) struct LastWord(Line);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        let bug = "the participant's task ended without a word, which is a bug of the host";
+        self.0.tell(Notice::Ended(Ending::Failed(bug.to_owned())));
+    }
+}
+
+/// The follower's end.
+#[derive(Debug)]
+pub struct Follower {
+    line: Line,
+}
+
+impl Follower {
+    /// The next notice; none after [`Notice::Ended`].
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<Notice> {
+        loop {
+            {
+                let mut queue = self.line.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(notice) = queue.notices.pop_front() {
+                    return Some(notice);
+                }
+                if queue.ended {
+                    return None;
+                }
+            }
+            self.line.arrived.notified().await;
+        }
+    }
+
+    /// How many notices a slow follower has missed.
+    pub fn dropped(&self) -> u64 {
+        self.line.queue.lock().unwrap_or_else(PoisonError::into_inner).dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn emitted(number: usize) -> Notice {
+        Notice::Emitted { event: number.to_string(), detail: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn a_slow_follower_misses_events_and_old_states_but_never_the_loss() {
+        let line = Line::default();
+        let mut follower = line.follower();
+        (0..MOST_WAITING + 10).for_each(|number| line.tell(emitted(number)));
+        line.tell(Notice::Suspended);
+        line.tell(Notice::Resumed);
+        let loss = Loss::Znode { path: "/a".into() };
+        line.tell(Notice::Lost(loss.clone()));
+        line.tell(Notice::Ended(Ending::Lost(loss.clone())));
+        line.tell(Notice::Suspended);
+        let mut seen = Vec::new();
+        while let Some(notice) = follower.next().await {
+            seen.push(notice);
+        }
+        let tail: Vec<_> = seen.iter().rev().take(3).rev().cloned().collect();
+        let ended = Notice::Ended(Ending::Lost(loss.clone()));
+        assert_eq!(tail, [Notice::Resumed, Notice::Lost(loss), ended]);
+        assert!(!seen.contains(&Notice::Suspended));
+        assert_eq!(follower.dropped(), 11);
+    }
+}

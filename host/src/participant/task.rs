@@ -1,0 +1,278 @@
+//! The task that owns a participant's instance.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::call::{Answer, Call, CallError, Request};
+use super::notice::{Ending, Line, Loss, Notice};
+use crate::guest::{self, Fault, Instance, OperationScope};
+use crate::session::{Seat, SessionState};
+
+/// How long a cancelled operation may take to clean up and return before its call is dropped.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long a `wake` may take. It is no operation, so no caller's deadline bounds it; it reads,
+/// decides and perhaps writes, which takes milliseconds unless the connection is lost.
+const WAKE_LIMIT: Duration = Duration::from_secs(30);
+
+/// A participant's task, without its instance.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) line: Line,
+    pub(super) scope: Arc<OperationScope>,
+    pub(super) calls: mpsc::Receiver<Box<Request>>,
+    pub(super) leave: CancellationToken,
+    pub(super) seat: Arc<Seat>,
+    pub(super) state: watch::Receiver<SessionState>,
+}
+
+/// What happens to a participant.
+enum Happening {
+    /// Its session is lost.
+    SessionLost(String),
+    /// A znode of its claim is.
+    ClaimLost(String),
+    /// It is asked to end.
+    Leave,
+    /// It is called.
+    Called(Box<Request>),
+    /// A watch of its has fired.
+    Fired,
+}
+
+/// How a call into the component ended for the participant.
+type Ended = Result<(), Ending>;
+
+impl Task {
+    /// Runs the participant to its end.
+    pub(super) async fn run(mut self, started: Result<Instance, Fault>) {
+        let ending = match started {
+            Ok(mut instance) => self.live(&mut instance).await,
+            Err(fault) => failed(&fault),
+        };
+        // No call can come in any more, and those that came are answered by being dropped.
+        self.calls.close();
+        self.finish(ending).await;
+    }
+
+    async fn live(&mut self, instance: &mut Instance) -> Ending {
+        let mut waiting = None;
+        loop {
+            // What came in while the component was being woken goes first.
+            let happening = match waiting.take() {
+                Some(request) => Happening::Called(request),
+                None => self.next_happening(instance).await,
+            };
+            let outcome = match happening {
+                Happening::SessionLost(why) => return Ending::Lost(Loss::Session(why)),
+                Happening::ClaimLost(path) => return Ending::Lost(Loss::Znode { path }),
+                Happening::Leave => return Ending::Left,
+                Happening::Fired => self.wake(instance, &mut waiting).await,
+                // Its time passed while the component was being woken.
+                Happening::Called(request) if is_withdrawn(&request.call) => {
+                    request.reply.send(Err(CallError::Cancelled)).ok();
+                    Ok(())
+                }
+                Happening::Called(request) => self.operate(instance, request).await,
+            };
+            if let Err(ending) = outcome {
+                return ending;
+            }
+        }
+    }
+
+    /// Waits, with the component idle.
+    async fn next_happening(&mut self, instance: &mut Instance) -> Happening {
+        let fired = std::future::poll_fn(|cx| instance.poll_fired(cx));
+        // Cancel-safe, all of them: a loss stays lost, a fired watch fired, a call in the mailbox.
+        // In order of urgency, except that a fired watch comes before the next operation.
+        tokio::select! {
+            biased;
+            why = until_session_lost(&mut self.state, &self.line) => Happening::SessionLost(why),
+            path = self.seat.until_claim_lost() => Happening::ClaimLost(path),
+            () = self.leave.cancelled() => Happening::Leave,
+            () = fired => Happening::Fired,
+            request = self.calls.recv() => request.map_or(Happening::Leave, Happening::Called),
+        }
+    }
+
+    async fn wake(&mut self, instance: &mut Instance, waiting: &mut Option<Box<Request>>) -> Ended {
+        self.scope.begin();
+        let limit = tokio::time::sleep(WAKE_LIMIT);
+        let withdrawn = async {
+            tokio::select! {
+                () = limit => {}
+                () = self.leave.cancelled() => {}
+            }
+        };
+        let intake = Intake::HoldOne(waiting);
+        let woken = instance.wake();
+        let (line, scope) = (&self.line, &self.scope);
+        let lost = losses(&mut self.state, &self.seat, line);
+        let woken = attend(woken, lost, withdrawn, scope, &mut self.calls, intake).await?;
+        woken.map_err(|fault| failed(&fault))
+    }
+
+    async fn operate(&mut self, instance: &mut Instance, request: Box<Request>) -> Ended {
+        let Request { call, reply } = *request;
+        self.scope.begin();
+        let withdrawn = async {
+            tokio::select! {
+                () = Request::until_withdrawn(&call) => {}
+                () = self.leave.cancelled() => {}
+            }
+        };
+        let attended = {
+            let answer = instance.call(&call.arguments);
+            let lost = losses(&mut self.state, &self.seat, &self.line);
+            attend(answer, lost, withdrawn, &self.scope, &mut self.calls, Intake::Refuse).await
+        };
+        let value = match attended {
+            Ok(Ok(guest::Answer::Ok(value))) => Ok(value),
+            Ok(Ok(guest::Answer::Err(error))) => Err(error),
+            Ok(Err(fault)) => {
+                reply.send(Err(CallError::Ended)).ok();
+                return Err(failed(&fault));
+            }
+            Err(ending) => {
+                let cancelled = is_withdrawn(&call);
+                let error = if cancelled { CallError::Cancelled } else { CallError::Ended };
+                reply.send(Err(error)).ok();
+                return Err(ending);
+            }
+        };
+        self.answer(instance, &call, reply, value)
+    }
+
+    /// Answers an operation that ran to its end. This is the last look before "held" is said.
+    fn answer(
+        &self,
+        instance: &mut Instance,
+        call: &Call,
+        reply: oneshot::Sender<Result<Answer, CallError>>,
+        value: Result<serde_json::Value, serde_json::Value>,
+    ) -> Ended {
+        let holds = self.seat.has_claim();
+        if holds && !self.seat.is_live() {
+            reply.send(Err(CallError::Ended)).ok();
+            let why = "the session's local deadline passed".to_owned();
+            return Err(Ending::Lost(Loss::Session(why)));
+        }
+        let was_cancelled = self.scope.is_cancelled() && is_withdrawn(call) && value.is_err();
+        let answer = match was_cancelled {
+            true => Err(CallError::Cancelled),
+            false => Ok(Answer { value, holds, watches: instance.has_watches() }),
+        };
+        // A caller that is gone has withdrawn: what it did not hear of must not stay held.
+        match reply.send(answer) {
+            Err(Ok(Answer { holds: true, .. })) => Err(Ending::Left),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the follower, waits for what depends on the claim, and cleans up.
+    async fn finish(self, ending: Ending) {
+        let ending = match ending {
+            Ending::Failed(fault) if self.seat.has_claim() => Ending::Lost(Loss::Fault(fault)),
+            ending => ending,
+        };
+        if let Ending::Lost(loss) = &ending {
+            self.line.tell(Notice::Lost(loss.clone()));
+        }
+        self.seat.until_independent().await;
+        self.seat.retire().await;
+        self.line.tell(Notice::Ended(ending));
+    }
+}
+
+fn failed(fault: &Fault) -> Ending {
+    tracing::warn!(%fault, "a module failed");
+    Ending::Failed(fault.to_string())
+}
+
+fn is_withdrawn(call: &Call) -> bool {
+    call.withdrawn.is_cancelled() || call.deadline.is_some_and(|it| Instant::now() >= it)
+}
+
+/// What to do with calls that arrive meanwhile.
+enum Intake<'a> {
+    /// An operation is under way: a second one is refused, never queued.
+    Refuse,
+    /// The component is being woken, which its caller cannot know: one call waits its turn.
+    HoldOne(&'a mut Option<Box<Request>>),
+}
+
+/// Waits for a call into the component, and for whatever else may happen meanwhile. Once
+/// `withdrawn` completes, the operation is cancelled and has a grace to return in.
+async fn attend<T>(
+    call: impl Future<Output = Result<T, Fault>>,
+    lost: impl Future<Output = Loss>,
+    withdrawn: impl Future<Output = ()>,
+    scope: &OperationScope,
+    calls: &mut mpsc::Receiver<Box<Request>>,
+    mut intake: Intake<'_>,
+) -> Result<Result<T, Fault>, Ending> {
+    let (mut call, mut lost, mut withdrawn) = (pin!(call), pin!(lost), pin!(withdrawn));
+    let mut grace: Option<Instant> = None;
+    let mut is_open = true;
+    loop {
+        let grace_spent = async {
+            match grace {
+                Some(end) => tokio::time::sleep_until(end).await,
+                None => std::future::pending().await,
+            }
+        };
+        // All but the mailbox are kept across turns, and the mailbox keeps its messages.
+        tokio::select! {
+            biased;
+            loss = &mut lost => return Err(Ending::Lost(loss)),
+            outcome = &mut call => return Ok(outcome),
+            () = &mut withdrawn, if grace.is_none() => {
+                scope.cancel();
+                grace = Some(Instant::now() + GRACE);
+            }
+            () = grace_spent => {
+                let fault = format!("the module did not return within {GRACE:?} of being cancelled");
+                tracing::warn!(fault);
+                return Err(Ending::Failed(fault));
+            }
+            request = calls.recv(), if is_open => match request {
+                Some(request) => match &mut intake {
+                    Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
+                    _ => drop(request.reply.send(Err(CallError::Busy))),
+                },
+                None => is_open = false,
+            },
+        }
+    }
+}
+
+async fn losses(state: &mut watch::Receiver<SessionState>, seat: &Seat, line: &Line) -> Loss {
+    tokio::select! {
+        biased;
+        why = until_session_lost(state, line) => Loss::Session(why),
+        path = seat.until_claim_lost() => Loss::Znode { path },
+    }
+}
+
+/// Tells the follower of doubt and its end, and completes when the session is lost.
+async fn until_session_lost(state: &mut watch::Receiver<SessionState>, line: &Line) -> String {
+    loop {
+        if let SessionState::Lost(loss) = *state.borrow() {
+            return loss.as_str().to_owned();
+        }
+        if state.changed().await.is_err() {
+            return "the session is gone".to_owned();
+        }
+        match *state.borrow() {
+            SessionState::Suspended => line.tell(Notice::Suspended),
+            SessionState::Connected => line.tell(Notice::Resumed),
+            SessionState::Lost(_) => {}
+        }
+    }
+}
