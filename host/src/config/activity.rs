@@ -1,0 +1,220 @@
+//! `run` and `while-held`: what the daemon itself does with a recipe.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::json;
+use super::quantity::{BadValue, parse_duration};
+use super::recipe::is_kebab_case;
+use super::report::Report;
+use super::section::{Field, Key, Section};
+use super::session_timeout::{SessionTimeout, check_stop};
+
+const CALL: Key = Key::new("call", "\"volunteer\"");
+const ARGUMENTS: Key = Key::new("arguments", "{ weight = 1 }");
+const EXEC: Key = Key::new("exec", "[\"./scheduler\", \"--active\"]");
+const STOP_SIGNAL: Key = Key::new("stop-signal", "\"TERM\"");
+const STOP_TIMEOUT: Key = Key::new("stop-timeout", "\"2s\"");
+const ENV: Key = Key::new("env", "{ LOG_LEVEL = \"info\" }");
+
+/// The host tells a command about its claim in variables that begin like this.
+const RESERVED_VARIABLES: &str = "WOK_";
+
+/// The signals that ask a process to stop or to change its mind, by the names of `kill -l`.
+const SIGNALS: [(&str, Signal); 7] = [
+    ("TERM", Signal::TERM),
+    ("INT", Signal::INT),
+    ("QUIT", Signal::QUIT),
+    ("HUP", Signal::HUP),
+    ("USR1", Signal::USR1),
+    ("USR2", Signal::USR2),
+    ("WINCH", Signal::WINCH),
+];
+
+/// A participant that the daemon keeps by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// The operation it calls.
+    pub call: String,
+    /// The operation's arguments, an object.
+    pub arguments: serde_json::Value,
+    /// What to run while its claim is held, if anything.
+    pub while_held: Option<WhileHeld>,
+}
+
+/// A command that runs while a claim is held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhileHeld {
+    /// The program. With a slash in it, it is a file; otherwise it is looked up as a shell does.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Variables added to its environment.
+    pub env: BTreeMap<String, String>,
+    /// What asks it to stop.
+    pub stop_signal: StopSignal,
+    /// How long before the claim's deadline it is asked. It fits into the session timeout that the
+    /// file asks for; the server may grant less, so it is to be checked again then.
+    pub stop_timeout: Duration,
+}
+
+/// A signal that asks a command to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopSignal(Signal);
+
+impl StopSignal {
+    /// The signal to send.
+    pub fn signal(self) -> Signal {
+        self.0
+    }
+}
+
+impl Default for StopSignal {
+    /// What init systems and shells send, and what programs are ready for.
+    fn default() -> Self {
+        StopSignal(Signal::TERM)
+    }
+}
+
+impl FromStr for StopSignal {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        let name = text.strip_prefix("SIG").unwrap_or(text);
+        if let Some((_, signal)) = SIGNALS.iter().find(|(known, _)| *known == name) {
+            return Ok(StopSignal(*signal));
+        }
+        if name == "KILL" {
+            let message = "KILL gives the command no chance to stop by itself";
+            return Err(BadValue::new(
+                message,
+                "leave it out: KILL follows at the deadline anyway",
+            ));
+        }
+        let known = SIGNALS.map(|(name, _)| name).join(", ");
+        let message = format!("{text:?} is not a signal to stop a command with");
+        Err(BadValue::new(message, format!("choose one of {known}")))
+    }
+}
+
+/// `run`.
+pub(super) fn run(mut section: Section<'_>, report: &mut Report<'_>) -> Option<Run> {
+    let call = section.require(&CALL).and_then(|field| operation(&field, report));
+    let arguments = match section.field(&ARGUMENTS) {
+        Some(field) => json::object(&field, report),
+        None => Some(serde_json::Value::Object(serde_json::Map::new())),
+    };
+    section.finish(report);
+    Some(Run { call: call?, arguments: arguments?, while_held: None })
+}
+
+fn operation(field: &Field<'_>, report: &mut Report<'_>) -> Option<String> {
+    let name = field.string(report)?;
+    if is_kebab_case(name) {
+        return Some(name.to_owned());
+    }
+    let what = format!("{name:?} is not the name of an operation");
+    field.wrong(report, what, "`wok inspect <module>` lists a module's operations");
+    None
+}
+
+/// `while-held`. Without a session timeout the stop-timeout's length is not judged.
+pub(super) fn while_held(
+    mut section: Section<'_>,
+    directory: &Path,
+    session_timeout: Option<SessionTimeout>,
+    report: &mut Report<'_>,
+) -> Option<WhileHeld> {
+    let exec = section.require(&EXEC).and_then(|field| exec(&field, directory, report));
+    let stop_signal = match section.field(&STOP_SIGNAL) {
+        Some(field) => field.parsed(report),
+        None => Some(StopSignal::default()),
+    };
+    let fitting = |text: &str| {
+        let stop = parse_duration(text)?;
+        session_timeout.map_or(Ok(()), |timeout| check_stop(stop, timeout.timing()))?;
+        Ok(stop)
+    };
+    let stop_timeout = match section.field(&STOP_TIMEOUT) {
+        Some(field) => field.parsed_by(fitting, report),
+        None => Some(session_timeout.unwrap_or_default().timing().default_stop()),
+    };
+    let env = match section.field(&ENV) {
+        Some(field) => field.section(report).and_then(|section| env(&section, report)),
+        None => Some(BTreeMap::new()),
+    };
+    section.finish(report);
+    let (program, arguments) = exec?;
+    let (stop_signal, stop_timeout) = (stop_signal?, stop_timeout?);
+    Some(WhileHeld { program, arguments, env: env?, stop_signal, stop_timeout })
+}
+
+fn exec(
+    field: &Field<'_>,
+    directory: &Path,
+    report: &mut Report<'_>,
+) -> Option<(PathBuf, Vec<String>)> {
+    let words: Vec<Option<String>> = field
+        .array(report)?
+        .iter()
+        .map(|item| {
+            let word = item.string(report)?;
+            if word.contains('\0') {
+                item.wrong(report, "there is a NUL character in it", "leave it out");
+                return None;
+            }
+            Some(word.to_owned())
+        })
+        .collect();
+    let mut words = words.into_iter().collect::<Option<Vec<String>>>()?.into_iter();
+    let Some(program) = words.next().filter(|program| !program.is_empty()) else {
+        field.wrong(report, "no program is named", "write `exec = [\"program\", \"argument\"]`");
+        return None;
+    };
+    if !program.contains('/') {
+        return Some((PathBuf::from(program), words.collect()));
+    }
+    let path = directory.join(program);
+    if !path.is_file() {
+        let what = format!("there is no program {}", path.display());
+        field.wrong(report, what, "name a file; relative paths begin where this file is");
+        return None;
+    }
+    Some((path, words.collect()))
+}
+
+fn env(section: &Section<'_>, report: &mut Report<'_>) -> Option<BTreeMap<String, String>> {
+    let variables: Vec<Option<(String, String)>> = section
+        .entries("write it in quotes")
+        .into_iter()
+        .map(|entry| {
+            let value = entry.field.string(report);
+            let wrong = match entry.name {
+                "" => Some(("the variable has no name", "name it")),
+                name if name.contains(['=', '\0']) => {
+                    Some(("a variable's name has no `=` and no NUL", "give it another name"))
+                }
+                name if name.starts_with(RESERVED_VARIABLES) => Some((
+                    "variables that begin with `WOK_` are set by the host",
+                    "give it another name",
+                )),
+                _ => None,
+            };
+            if let Some((what, remedy)) = wrong {
+                report.error(entry.name_place, what, remedy);
+                return None;
+            }
+            let value = value?;
+            if value.contains('\0') {
+                entry.field.wrong(report, "there is a NUL character in it", "leave it out");
+                return None;
+            }
+            Some((entry.name.to_owned(), value.to_owned()))
+        })
+        .collect();
+    variables.into_iter().collect()
+}

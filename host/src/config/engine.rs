@@ -1,0 +1,35 @@
+//! `[engine]`: what one process sets aside for guests.
+
+use super::report::Report;
+use super::section::{Key, Section};
+
+/// A thousand waiters on one session is what a host is measured with; a parked participant costs
+/// tens of KiB, so the pool is some tens of MB when full and only address space before.
+const DEFAULT_PARTICIPANTS: u32 = 1_000;
+
+/// The pool reserves address space for each participant's memory and stack; a process has 128 TiB.
+const MAX_PARTICIPANTS: u32 = 10_000;
+
+const PARTICIPANTS: Key = Key::new("participants", "1000");
+
+/// What the process sets aside for guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Engine {
+    /// How many participants can exist at once.
+    pub participants: u32,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Engine { participants: DEFAULT_PARTICIPANTS }
+    }
+}
+
+pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Option<Engine> {
+    let participants = match section.field(&PARTICIPANTS) {
+        Some(field) => field.integer(1..=MAX_PARTICIPANTS, report),
+        None => Some(DEFAULT_PARTICIPANTS),
+    };
+    section.finish(report);
+    Some(Engine { participants: participants? })
+}

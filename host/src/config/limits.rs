@@ -1,0 +1,117 @@
+//! `limits`: what each participant of a recipe may use.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::quantity::{BadValue, parse_duration, parse_size, spell_duration};
+use super::report::Report;
+use super::section::{Key, Section};
+
+/// Stock recipes live in under 2 MiB; ten times that lets a recipe in a language with a garbage
+/// collector work, and a thousand full ones still fit into a large machine.
+const DEFAULT_MEMORY: u64 = 16 << 20;
+
+/// From a page of WebAssembly to all that 32 bits can address.
+const MEMORY: RangeInclusive<u64> = 64 << 10..=4 << 30;
+
+/// A step of a recipe takes well under a millisecond; a hundred times that is a bug, and heartbeats
+/// are not late by it.
+const DEFAULT_CPU_PER_CALL: Duration = Duration::from_millis(100);
+
+/// Epochs tick in milliseconds; a guest that computes for longer than this is doing other work.
+const CPU_PER_CALL: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(10);
+
+/// A lock waits on one znode and a barrier on two; watched paths share one budget of the session.
+const DEFAULT_WATCHES: u32 = 64;
+
+/// A participant's ephemeral znodes live in the ensemble's memory and are deleted one by one when
+/// it ends: a thousand take well under a second.
+const DEFAULT_ZNODES: u32 = 1_000;
+
+/// A hand-over takes four requests; this is 250 of them a second, and one participant in a loop
+/// cannot take a session's bandwidth from its neighbours.
+const DEFAULT_CALLS_PER_SECOND: u32 = 1_000;
+
+const MEMORY_KEY: Key = Key::new("memory", "\"16MiB\"");
+const CPU_PER_CALL_KEY: Key = Key::new("cpu-per-call", "\"100ms\"");
+const WATCHES_KEY: Key = Key::new("watches", "64");
+const ZNODES_KEY: Key = Key::new("znodes", "1000");
+const CALLS_PER_SECOND_KEY: Key = Key::new("calls-per-second", "1000");
+
+/// What each participant of a recipe may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of linear memory.
+    pub memory: u64,
+    /// Time a call into the guest may compute, host calls not counted.
+    pub cpu_per_call: Duration,
+    /// Watches that are armed at once.
+    pub watches: u32,
+    /// Ephemeral znodes that exist at once.
+    pub znodes: u32,
+    /// Host calls.
+    pub calls_per_second: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            memory: DEFAULT_MEMORY,
+            cpu_per_call: DEFAULT_CPU_PER_CALL,
+            watches: DEFAULT_WATCHES,
+            znodes: DEFAULT_ZNODES,
+            calls_per_second: DEFAULT_CALLS_PER_SECOND,
+        }
+    }
+}
+
+pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Option<Limits> {
+    let defaults = Limits::default();
+    let memory = match section.field(&MEMORY_KEY) {
+        Some(field) => field.parsed_by(read_memory, report),
+        None => Some(defaults.memory),
+    };
+    let cpu_per_call = match section.field(&CPU_PER_CALL_KEY) {
+        Some(field) => field.parsed_by(read_cpu_per_call, report),
+        None => Some(defaults.cpu_per_call),
+    };
+    let mut count =
+        |key: &Key, default: u32, most: u32, report: &mut Report<'_>| match section.field(key) {
+            Some(field) => field.integer(1..=most, report),
+            None => Some(default),
+        };
+    // A session can watch some thousands of paths in all, whatever one participant is allowed.
+    let watches = count(&WATCHES_KEY, defaults.watches, 10_000, report);
+    // More are deleted more slowly than a session timeout.
+    let znodes = count(&ZNODES_KEY, defaults.znodes, 100_000, report);
+    // Beyond what an ensemble answers in a second.
+    let calls_per_second =
+        count(&CALLS_PER_SECOND_KEY, defaults.calls_per_second, 1_000_000, report);
+    section.finish(report);
+    Some(Limits {
+        memory: memory?,
+        cpu_per_call: cpu_per_call?,
+        watches: watches?,
+        znodes: znodes?,
+        calls_per_second: calls_per_second?,
+    })
+}
+
+fn read_memory(text: &str) -> Result<u64, BadValue> {
+    let memory = parse_size(text)?;
+    if MEMORY.contains(&memory) {
+        return Ok(memory);
+    }
+    Err(BadValue::new(format!("{text} is out of range"), "choose from \"64KiB\" to \"4GiB\""))
+}
+
+fn read_cpu_per_call(text: &str) -> Result<Duration, BadValue> {
+    let time = parse_duration(text)?;
+    if CPU_PER_CALL.contains(&time) {
+        return Ok(time);
+    }
+    let (least, most) = CPU_PER_CALL.into_inner();
+    let remedy =
+        format!("choose from \"{}\" to \"{}\"", spell_duration(least), spell_duration(most));
+    Err(BadValue::new(format!("{text} is out of range"), remedy))
+}

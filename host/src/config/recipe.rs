@@ -1,0 +1,272 @@
+//! `[recipes.<name>]`: a named use of a module.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::activity::{self, Run};
+use super::json;
+use super::limits::{self, Limits};
+use super::mounts::{self, Mounted};
+use super::quantity::BadValue;
+use super::report::Report;
+use super::section::{Entry, Key, Section};
+use super::session_timeout::SessionTimeout;
+use super::sha256::Sha256;
+use super::zookeeper::read_path;
+use crate::znode_path::ZnodePath;
+
+/// Names stand in URLs, logs and metrics.
+const MAX_NAME: usize = 64;
+
+/// Every watch on a znode of the mount carries the mount's path, and a session can watch 100 KiB of
+/// paths in all.
+const MAX_MOUNT: usize = 512;
+
+const MODULE: Key = Key::new("module", "\"lock\"");
+const SHA256: Key = Key::new("sha256", "\"<64 hexadecimal digits>\"");
+const MOUNT: Key = Key::new("mount", "\"/locks/orders\"");
+const CONFIG: Key = Key::new("config", "{ key = \"value\" }");
+const LIMITS: Key = Key::new("limits", "{ memory = \"16MiB\" }");
+const RUN: Key = Key::new("run", "{ call = \"volunteer\" }");
+const WHILE_HELD: Key = Key::new("while-held", "{ exec = [\"./scheduler\"] }");
+
+/// A named use of a module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recipe {
+    /// Its name.
+    pub name: RecipeName,
+    /// What implements it.
+    pub module: Module,
+    /// The digest that the module must have, if it is pinned.
+    pub sha256: Option<Sha256>,
+    /// The subtree that it sees as `/`.
+    pub mount: MountPath,
+    /// What the module's `configure` gets, an object. Only the module can tell whether it is good.
+    pub config: serde_json::Value,
+    /// What each participant may use.
+    pub limits: Limits,
+    /// The participant that the daemon keeps by itself, if it does.
+    pub run: Option<Run>,
+}
+
+/// A recipe's name: lower case letters, digits and hyphens, beginning with a letter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecipeName(String);
+
+impl RecipeName {
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for RecipeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What implements a recipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Module {
+    /// One that comes with the host, by its name. Whether there is one is not checked here.
+    Stock(String),
+    /// A component in a file.
+    File(PathBuf),
+}
+
+impl Module {
+    /// Takes a name or a path; relative paths begin at `directory`. It is a path if there is a
+    /// slash in it or if it ends with `.wasm`.
+    ///
+    /// # Errors
+    /// It is neither.
+    pub fn parse(text: &str, directory: &Path) -> Result<Self, BadValue> {
+        if text.contains('/') || text.ends_with(".wasm") {
+            return Ok(Module::File(directory.join(text)));
+        }
+        if is_kebab_case(text) {
+            return Ok(Module::Stock(text.to_owned()));
+        }
+        let remedy = "write a stock recipe's name such as \"lock\", or a path such as \"./a.wasm\"";
+        Err(BadValue::new(format!("{text:?} is neither a module's name nor a path"), remedy))
+    }
+}
+
+impl fmt::Display for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Module::Stock(name) => f.write_str(name),
+            Module::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// The subtree that a recipe sees as `/`: an absolute path that includes `root`, never the whole
+/// ensemble.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MountPath(ZnodePath);
+
+impl MountPath {
+    /// The mount that `path` names below `root`.
+    ///
+    /// # Errors
+    /// It breaks ZooKeeper's rules, is the whole ensemble or is too long.
+    pub fn parse(path: &str, root: &ZnodePath) -> Result<Self, BadValue> {
+        // Judged by itself first: below a root, `/zookeeper` would be a znode like any other, but
+        // everybody would take it for the ensemble's own.
+        let below = read_path(path)?;
+        let mount = root
+            .join(below.segments())
+            .map_err(|error| BadValue::new(error.fault(), error.remedy()))?;
+        if mount == ZnodePath::root() {
+            let remedy = "name a subtree such as \"/locks/orders\"";
+            return Err(BadValue::new("a recipe cannot have the whole ensemble", remedy));
+        }
+        if mount.as_str().len() > MAX_MOUNT {
+            let message = format!("with its root it has {} bytes", mount.as_str().len());
+            return Err(BadValue::new(message, format!("use at most {MAX_MOUNT}")));
+        }
+        Ok(MountPath(mount))
+    }
+
+    /// The absolute path.
+    pub fn path(&self) -> &ZnodePath {
+        &self.0
+    }
+}
+
+impl fmt::Display for MountPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What of the rest of the file a recipe depends on. What is none has been reported.
+pub(super) struct Surroundings<'a> {
+    /// Where relative paths of files begin.
+    pub(super) directory: &'a Path,
+    /// What stands before every mount.
+    pub(super) root: Option<&'a ZnodePath>,
+    /// What a stop-timeout must fit into.
+    pub(super) session_timeout: Option<SessionTimeout>,
+}
+
+/// Every recipe of the file; none for one with an error.
+pub(super) fn validate_all(
+    section: Section<'_>,
+    surroundings: &Surroundings<'_>,
+    report: &mut Report<'_>,
+) -> Vec<Option<Recipe>> {
+    let mut mounts = Vec::new();
+    let recipes: Vec<Option<Recipe>> = section
+        .entries("write it as a table")
+        .into_iter()
+        .map(|entry| validate(&entry, surroundings, &mut mounts, report))
+        .collect();
+    mounts::check(&mounts, report);
+    if recipes.is_empty() {
+        report.warning(
+            section.place(),
+            "no recipe is configured: nothing will run",
+            "add a table `[recipes.<name>]` with `module` and `mount`",
+        );
+    }
+    recipes
+}
+
+fn validate<'a>(
+    entry: &Entry<'a>,
+    surroundings: &Surroundings<'_>,
+    mounts: &mut Vec<Mounted<'a>>,
+    report: &mut Report<'_>,
+) -> Option<Recipe> {
+    let name = name(entry, report);
+    let mut section = entry.field.section(report)?;
+    let directory = surroundings.directory;
+    let module = section
+        .require(&MODULE)
+        .and_then(|field| field.parsed_by(|text| Module::parse(text, directory), report));
+    let sha256 = match section.field(&SHA256) {
+        Some(field) => field.parsed(report).map(Some),
+        None => Some(None),
+    };
+    let mount = section.require(&MOUNT).and_then(|field| {
+        let Some(root) = surroundings.root else {
+            // The form can be judged without the root; where that leads cannot.
+            field.parsed_by(read_path, report);
+            return None;
+        };
+        let mount = field.parsed_by(|text| MountPath::parse(text, root), report)?;
+        let place = field.place();
+        mounts.push(Mounted { recipe: entry.name, mount: mount.clone(), place });
+        Some(mount)
+    });
+    let config = match section.field(&CONFIG) {
+        Some(field) => json::object(&field, report),
+        None => Some(serde_json::Value::Object(serde_json::Map::new())),
+    };
+    let limits = match section.field(&LIMITS) {
+        Some(field) => field.section(report).and_then(|section| limits::validate(section, report)),
+        None => Some(Limits::default()),
+    };
+    let run = activities(&mut section, surroundings, report);
+    section.finish(report);
+    Some(Recipe {
+        name: name?,
+        module: module?,
+        sha256: sha256?,
+        mount: mount?,
+        config: config?,
+        limits: limits?,
+        run: run?,
+    })
+}
+
+fn activities(
+    section: &mut Section<'_>,
+    surroundings: &Surroundings<'_>,
+    report: &mut Report<'_>,
+) -> Option<Option<Run>> {
+    let run = section.field(&RUN);
+    let is_run = run.is_some();
+    let run = match run {
+        Some(field) => {
+            field.section(report).and_then(|section| activity::run(section, report)).map(Some)
+        }
+        None => Some(None),
+    };
+    let Some(field) = section.field(&WHILE_HELD) else {
+        return run;
+    };
+    if !is_run {
+        let what = "nothing is ever held, because the recipe has no `run`";
+        field.wrong(report, what, "add `run = { call = \"…\" }`, or leave `while-held` out");
+    }
+    let while_held = field.section(report).and_then(|section| {
+        let Surroundings { directory, session_timeout, .. } = *surroundings;
+        activity::while_held(section, directory, session_timeout, report)
+    })?;
+    Some(Some(Run { while_held: Some(while_held), ..run?? }))
+}
+
+fn name(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<RecipeName> {
+    if is_kebab_case(entry.name) && entry.name.len() <= MAX_NAME {
+        return Some(RecipeName(entry.name.to_owned()));
+    }
+    let remedy = format!(
+        "use lower case letters, digits and hyphens, a letter first, at most {MAX_NAME} in all"
+    );
+    let what = format!("{:?} is not a name for a recipe", entry.name);
+    report.error(entry.name_place.clone(), what, remedy);
+    None
+}
+
+/// Words of lower case letters and digits, joined by single hyphens, each beginning with a letter:
+/// a WIT identifier.
+pub(super) fn is_kebab_case(text: &str) -> bool {
+    text.split('-').all(|word| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    })
+}

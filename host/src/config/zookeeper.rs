@@ -1,0 +1,201 @@
+//! `[zookeeper]`: how to reach the ensemble, and who we are there.
+
+use std::path::Path;
+
+use super::connect_string::ConnectString;
+use super::credentials;
+use super::quantity::BadValue;
+use super::report::Report;
+use super::section::{Field, Key, Section};
+use super::session_timeout::SessionTimeout;
+use crate::session::{Acl, ConnectOptions, Credential, SaslLogin, Tls};
+use crate::znode_path::{PathError, ZnodePath};
+
+const CONNECT: Key = Key::new("connect", "\"zk1:2181,zk2:2181,zk3:2181\"");
+const SESSION_TIMEOUT: Key = Key::new("session-timeout", "\"10s\"");
+const ROOT: Key = Key::new("root", "\"/wok\"");
+const AUTH: Key = Key::new("auth", "[{ scheme = \"digest\", credentials-file = \"…\" }]");
+const SASL: Key = Key::new("sasl", "{ credentials-file = \"…\" }");
+const ACL: Key = Key::new("acl", "\"creator\"");
+const TLS: Key = Key::new("tls", "{ ca-file = \"…\" }");
+
+/// How to reach the ensemble, and who we are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ZooKeeper {
+    /// The servers.
+    pub connect: ConnectString,
+    /// The session timeout to ask for.
+    pub session_timeout: SessionTimeout,
+    /// What stands before every mount; the mounts of [`Recipe`](super::Recipe) have it already.
+    pub root: ZnodePath,
+    /// Identities to add to the session.
+    pub auth: Vec<Credential>,
+    /// A SASL login, if there is to be one.
+    pub sasl: Option<SaslLogin>,
+    /// TLS, or plain TCP.
+    pub tls: Option<Tls>,
+    /// What the znodes of this host get.
+    pub acl: Acl,
+}
+
+impl ZooKeeper {
+    /// What the session room takes.
+    pub fn connect_options(&self) -> ConnectOptions {
+        ConnectOptions {
+            hosts: self.connect.as_str().to_owned(),
+            session_timeout: self.session_timeout.get(),
+            auth: self.auth.clone(),
+            sasl: self.sasl.clone(),
+            tls: self.tls.clone(),
+            acl: self.acl,
+        }
+    }
+}
+
+/// What a pass makes of the section. Parts that the recipes depend on are known even where the whole
+/// is not, so that no error hides another.
+#[derive(Default)]
+pub(super) struct Validated {
+    /// The whole.
+    pub(super) zookeeper: Option<ZooKeeper>,
+    /// What stands before every mount.
+    pub(super) root: Option<ZnodePath>,
+    /// The session timeout to ask for.
+    pub(super) session_timeout: Option<SessionTimeout>,
+}
+
+pub(super) fn validate(
+    mut section: Section<'_>,
+    directory: &Path,
+    report: &mut Report<'_>,
+) -> Validated {
+    let connect = section.require(&CONNECT).and_then(|field| field.parsed(report));
+    let session_timeout = match section.field(&SESSION_TIMEOUT) {
+        Some(field) => field.parsed(report),
+        None => Some(SessionTimeout::default()),
+    };
+    let root = match section.field(&ROOT) {
+        Some(field) => field.parsed_by(read_path, report),
+        None => Some(ZnodePath::root()),
+    };
+    let identities = identities(&mut section, directory, report);
+    let acl = match section.field(&ACL) {
+        Some(field) => acl_as_written(&field, identities.standing(), report),
+        None => Some(acl_by_default(&section, identities.standing(), report)),
+    };
+    section.finish(report);
+    let whole = || {
+        let Identities { auth, sasl, tls } = identities;
+        Some(ZooKeeper {
+            connect: connect?,
+            session_timeout: session_timeout?,
+            root: root.clone()?,
+            auth: auth?,
+            sasl: sasl?,
+            tls: tls?,
+            acl: acl?,
+        })
+    };
+    Validated { zookeeper: whole(), root, session_timeout }
+}
+
+/// Who we are to the servers; the outer none is for what could not be read.
+struct Identities {
+    auth: Option<Vec<Credential>>,
+    sasl: Option<Option<SaslLogin>>,
+    tls: Option<Option<Tls>>,
+}
+
+fn identities(section: &mut Section<'_>, directory: &Path, report: &mut Report<'_>) -> Identities {
+    let auth = match section.field(&AUTH) {
+        Some(field) => credentials::auth(&field, directory, report),
+        None => Some(Vec::new()),
+    };
+    let sasl = match section.field(&SASL) {
+        Some(field) => field
+            .section(report)
+            .and_then(|section| credentials::sasl(section, directory, report))
+            .map(Some),
+        None => Some(None),
+    };
+    let tls = match section.field(&TLS) {
+        Some(field) => field
+            .section(report)
+            .and_then(|section| credentials::tls(section, directory, report))
+            .map(Some),
+        None => Some(None),
+    };
+    Identities { auth, sasl, tls }
+}
+
+impl Identities {
+    /// An identity that could not be read is still one that was meant.
+    fn standing(&self) -> Standing {
+        let has_certificate =
+            |tls: &Option<Tls>| tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+        if self.auth.as_ref().is_none_or(|auth| !auth.is_empty())
+            || self.sasl.as_ref().is_none_or(Option::is_some)
+        {
+            Standing::Login
+        } else if self.tls.as_ref().is_none_or(has_certificate) {
+            Standing::Certificate
+        } else {
+            Standing::Nobody
+        }
+    }
+}
+
+/// Reads a path of the ensemble.
+pub(super) fn read_path(text: &str) -> Result<ZnodePath, BadValue> {
+    ZnodePath::parse(text).map_err(|error| {
+        let bad = BadValue::new(error.fault(), error.remedy());
+        match error {
+            PathError::ForbiddenCharacter { character, at } => {
+                bad.at(at..at + character.len_utf8())
+            }
+            _ => bad,
+        }
+    })
+}
+
+/// Whom the ensemble will take the session for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Somebody that `auth` or `sasl` names.
+    Login,
+    /// Whoever the client certificate names, if the servers look at it.
+    Certificate,
+    /// Nobody in particular.
+    Nobody,
+}
+
+fn acl_as_written(field: &Field<'_>, standing: Standing, report: &mut Report<'_>) -> Option<Acl> {
+    match field.string(report)? {
+        "open" => Some(Acl::Open),
+        "creator" if standing == Standing::Nobody => {
+            let what = "the session has no identity that znodes could belong to";
+            field.wrong(report, what, "give `auth`, `sasl` or a certificate in `tls`");
+            None
+        }
+        "creator" => Some(Acl::Creator),
+        other => {
+            let what = format!("{other:?} is not an ACL");
+            field.wrong(report, what, "write \"creator\" or \"open\"");
+            None
+        }
+    }
+}
+
+/// A login is given to be used. A certificate may only be there because servers insist on one, and
+/// whether they take it for an identity cannot be told from here.
+fn acl_by_default(section: &Section<'_>, standing: Standing, report: &mut Report<'_>) -> Acl {
+    if standing == Standing::Login {
+        return Acl::Creator;
+    }
+    report.warning(
+        section.place(),
+        "the znodes of this host are open: whoever reaches the ensemble can delete a claim",
+        "give `auth`, or write `acl = \"open\"` if that is meant",
+    );
+    Acl::Open
+}
