@@ -1,0 +1,582 @@
+//! The guardian against commands that do not want to end, and against the death of everyone who
+//! should end them. Needs no ZooKeeper.
+//!
+//! That all of a command is gone is read from a FIFO that each of its processes holds open: it
+//! ends when, and only when, none of them is left. No process of these tests outlives its
+//! directory: each looks for a file in it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step of a test's set-up is a failed test, in functions shared by tests as well"
+)]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use tempfile::TempDir;
+use wok::clock::Boottime;
+
+/// Ends a hang, and is no measure: everything here takes milliseconds unless it says otherwise.
+const HANG: Duration = Duration::from_secs(30);
+
+/// A deadline that no test lives to see.
+const FAR: u64 = 600_000;
+
+/// A leader that ignores the stop signals, a child that does as well, and a daemon that also moved
+/// to a session of its own and lost its parent. All append to the log until they are gone.
+const STUBBORN_TREE: &str = r#"
+trap '' TERM INT HUP
+exec 9>"$FIFO"
+live() { echo "$1" >&9; while [ -e "$LOG" ]; do echo "$1" >>"$LOG"; sleep 0.02; done; }
+(live child) &
+(setsid sh -c 'echo daemon >&9; while [ -e "$LOG" ]; do echo daemon >>"$LOG"; sleep 0.02; done' &)
+live leader
+"#;
+
+/// A daemon that forks and ends, and does so again in its child, for ever: whoever looks for it
+/// finds that it has moved on.
+const COMET: &str = r#"
+setsid perl -e '
+    while (-e $ENV{LOG}) {
+        if (++$generation == 100) { open F, ">", $ENV{FIFO}; print F "on its way\n"; close F }
+        fork and exit
+    }' &
+while [ -e "$LOG" ]; do sleep 0.1; done
+"#;
+
+/// A command under guard, with the wok side as a process.
+struct Guarded {
+    wok: Child,
+    lines: Receiver<String>,
+    tree: Receiver<String>,
+    dir: TempDir,
+}
+
+/// When and how the claim ends.
+struct Claim {
+    deadline: u64,
+    stop_timeout: u64,
+    mode: &'static str,
+}
+
+const HELD: Claim = Claim { deadline: FAR, stop_timeout: 60_000, mode: "once" };
+
+impl Guarded {
+    fn run(claim: Claim, script: &str) -> Self {
+        Self::run_command(claim, &["sh", "-c", script])
+    }
+
+    fn run_command(claim: Claim, command: &[&str]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let fifo = dir.path().join("fifo");
+        assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        let log = dir.path().join("log");
+        File::create(&log).unwrap();
+        let mut wok = Command::new(env!("CARGO_BIN_EXE_wok-guarded"))
+            .args([claim.deadline.to_string(), claim.stop_timeout.to_string()])
+            .arg(claim.mode)
+            .arg(&log)
+            .args(command)
+            .envs([("FIFO", &fifo), ("LOG", &log)])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            // As a shell starts a job.
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let lines = lines_of(wok.stdout.take().unwrap());
+        Self { wok, lines, tree: lines_of_file(fifo), dir }
+    }
+
+    /// The stubborn tree, all of it alive.
+    fn stubborn(claim: Claim) -> Self {
+        let mut guarded = Self::run(claim, STUBBORN_TREE);
+        let mut alive: Vec<String> = (0..3).map(|_| guarded.hear_from_tree()).collect();
+        alive.sort();
+        assert_eq!(alive, ["child", "daemon", "leader"]);
+        guarded.assert_wok_runs();
+        guarded
+    }
+
+    #[track_caller]
+    fn assert_wok_runs(&mut self) {
+        assert_eq!(self.wok.try_wait().unwrap(), None, "wok ended");
+    }
+
+    #[track_caller]
+    fn hear_from_tree(&self) -> String {
+        self.tree.recv_timeout(HANG).expect("the command says something")
+    }
+
+    /// Waits until no process of the command is left.
+    #[track_caller]
+    fn tree_is_gone(&self) {
+        loop {
+            match self.tree.recv_timeout(HANG) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => panic!("the command lives on"),
+            }
+        }
+    }
+
+    /// The next line of wok, or of the command's standard output, that starts so; its rest.
+    #[track_caller]
+    fn hear(&self, start: &str) -> String {
+        loop {
+            let line = self.lines.recv_timeout(HANG).unwrap_or_else(|_| panic!("no `{start}`"));
+            if let Some(rest) = line.strip_prefix(start) {
+                return rest.trim().to_owned();
+            }
+        }
+    }
+
+    fn guardian(&self) -> Pid {
+        Pid::from_raw(self.hear("guardian").parse().unwrap()).unwrap()
+    }
+
+    fn deadline(&self) -> Boottime {
+        Boottime::from_nanos(self.hear("deadline").parse().unwrap())
+    }
+
+    fn signal_wok(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.wok), signal).unwrap();
+    }
+
+    /// wok's end; checks that nobody of the command did anything after wok was told that they are
+    /// gone.
+    #[track_caller]
+    fn end(mut self, outcome: &str, code: i32) {
+        assert_eq!(self.hear("outcome"), outcome);
+        self.tree_is_gone();
+        assert_eq!(self.wait().code(), Some(code));
+        let log = fs::read_to_string(self.dir.path().join("log")).unwrap();
+        assert_eq!(log.lines().last(), Some("gone"), "somebody acted after the end");
+        assert_eq!(log.matches("gone").count(), 1, "told once");
+    }
+
+    #[track_caller]
+    fn wait(&mut self) -> ExitStatus {
+        // Its standard output has ended or is about to: nothing keeps it.
+        self.wok.wait().unwrap()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        // Only after a failed check is anything left to kill; the guardian sees to the rest.
+        let _ = self.wok.kill();
+        let _ = self.wok.wait();
+    }
+}
+
+fn lines_of(source: impl Read + Send + 'static) -> Receiver<String> {
+    let (tx, rx) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(source).lines().map_while(Result::ok) {
+            if tx.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    rx
+}
+
+/// As above, of a FIFO, which is only open once a writer came.
+fn lines_of_file(path: PathBuf) -> Receiver<String> {
+    let (tx, rx) = channel();
+    std::thread::spawn(move || {
+        let Ok(fifo) = File::open(path) else { return };
+        for line in BufReader::new(fifo).lines().map_while(Result::ok) {
+            if tx.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    rx
+}
+
+/// A command that never opens the FIFO would leave `tree_is_gone` waiting for ever.
+fn script(text: &str) -> String {
+    format!("exec 9>\"$FIFO\"\n{text}")
+}
+
+#[test]
+fn the_commands_own_exit_code_is_passed_on() {
+    for code in [0, 1, 76, 255] {
+        let guarded = Guarded::run(HELD, &script(&format!("exit {code}")));
+        guarded.end(&format!("Exited({code})"), code);
+    }
+}
+
+#[test]
+fn a_commands_death_by_signal_is_passed_on() {
+    let guarded = Guarded::run(HELD, &script("kill -SEGV $$"));
+    guarded.end("Signaled(11)", 139);
+}
+
+#[test]
+fn a_command_that_cannot_be_executed_is_told_apart_from_one_that_failed() {
+    for (command, outcome, code) in [
+        ("wok-no-such-program", "NotStarted(Os { code: 2, kind: NotFound", 127),
+        ("/etc/passwd", "NotStarted(Os { code: 13, kind: PermissionDenied", 126),
+        ("/", "NotStarted(Os { code: 13, kind: PermissionDenied", 126),
+    ] {
+        let mut guarded = Guarded::run_command(HELD, &[command]);
+        let said = guarded.hear("outcome");
+        assert!(said.starts_with(outcome), "{command}: {said}");
+        assert_eq!(guarded.wait().code(), Some(code), "{command}");
+    }
+}
+
+#[test]
+fn the_whole_tree_dies_with_wok() {
+    let mut guarded = Guarded::stubborn(HELD);
+    guarded.signal_wok(Signal::KILL);
+    guarded.tree_is_gone();
+    guarded.wait();
+}
+
+#[test]
+fn the_whole_tree_dies_with_the_whole_of_woks_job() {
+    let mut guarded = Guarded::stubborn(HELD);
+    kill_process_group(Pid::from_child(&guarded.wok), Signal::KILL).unwrap();
+    guarded.tree_is_gone();
+    guarded.wait();
+}
+
+#[test]
+fn the_whole_tree_is_gone_at_the_deadline_while_the_whole_of_woks_job_is_stopped() {
+    let claim = Claim { deadline: 1_500, stop_timeout: 200, mode: "extend" };
+    let guarded = Guarded::stubborn(claim);
+    kill_process_group(Pid::from_child(&guarded.wok), Signal::STOP).unwrap();
+    guarded.tree_is_gone();
+    guarded.signal_wok(Signal::CONT);
+    guarded.end("Killed(Deadline)", 76);
+}
+
+#[test]
+fn the_whole_tree_is_gone_at_the_deadline() {
+    let guarded = Guarded::stubborn(Claim { deadline: 1_500, stop_timeout: 200, mode: "once" });
+    let deadline = guarded.deadline();
+    guarded.tree_is_gone();
+    assert!(deadline.has_passed(), "killed before the deadline, though it ignores to be asked");
+    guarded.end("Killed(Deadline)", 76);
+}
+
+#[test]
+fn the_whole_tree_is_gone_at_the_deadline_while_wok_is_stopped() {
+    let guarded = Guarded::stubborn(Claim { deadline: 1_500, stop_timeout: 200, mode: "extend" });
+    guarded.signal_wok(Signal::STOP);
+    guarded.tree_is_gone();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", guarded.wok.id())).unwrap();
+    assert!(stat.contains(") T "), "wok had no part in it: {stat}");
+    guarded.signal_wok(Signal::CONT);
+    guarded.end("Killed(Deadline)", 76);
+}
+
+#[test]
+fn a_command_is_asked_before_the_deadline_and_what_it_answers_is_a_loss_all_the_same() {
+    let claim = Claim { deadline: 3_000, stop_timeout: 1_400, mode: "once" };
+    let text = "trap 'echo asked; exit 0' TERM\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done";
+    let guarded = Guarded::run(claim, &script(text));
+    let deadline = guarded.deadline();
+    guarded.hear("asked");
+    assert!(!deadline.has_passed(), "asked too late");
+    guarded.end("Killed(Deadline)", 76);
+}
+
+#[test]
+fn extending_keeps_the_command_alive_past_its_first_deadline() {
+    let claim = Claim { deadline: 1_000, stop_timeout: 100, mode: "extend" };
+    let guarded = Guarded::run(claim, &script("sleep 2.5; exit 7"));
+    let deadline = guarded.deadline();
+    guarded.tree_is_gone();
+    assert!(deadline.has_passed());
+    guarded.end("Exited(7)", 7);
+}
+
+#[test]
+fn a_command_whose_time_is_over_is_never_started() {
+    let claim = Claim { deadline: 0, stop_timeout: 0, mode: "once" };
+    let mut guarded = Guarded::run_command(claim, &["sh", "-c", "echo started"]);
+    let said: Vec<String> = guarded.lines.iter().collect();
+    assert!(said.contains(&"outcome Killed(Deadline)".to_owned()), "{said:?}");
+    assert!(!said.contains(&"started".to_owned()), "{said:?}");
+    assert_eq!(guarded.wait().code(), Some(76));
+}
+
+#[test]
+fn the_whole_tree_dies_with_its_guardian() {
+    let guarded = Guarded::stubborn(HELD);
+    kill_process(guarded.guardian(), Signal::KILL).unwrap();
+    guarded.tree_is_gone();
+    guarded.end("Killed(GuardianDied)", 76);
+}
+
+#[test]
+fn the_command_dies_with_its_guardian_though_wok_is_stopped() {
+    let guarded =
+        Guarded::run(HELD, &script("echo ready >&9\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done"));
+    assert_eq!(guarded.hear_from_tree(), "ready");
+    let guardian = guarded.guardian();
+    guarded.signal_wok(Signal::STOP);
+    kill_process(guardian, Signal::KILL).unwrap();
+    guarded.tree_is_gone();
+    guarded.signal_wok(Signal::CONT);
+    guarded.end("Killed(GuardianDied)", 76);
+}
+
+#[test]
+fn a_guardian_that_is_stopped_is_continued_when_it_is_overdue() {
+    let guarded = Guarded::stubborn(Claim { deadline: 1_500, stop_timeout: 200, mode: "once" });
+    kill_process(guarded.guardian(), Signal::STOP).unwrap();
+    guarded.tree_is_gone();
+    guarded.end("Killed(Deadline)", 76);
+}
+
+#[test]
+fn signals_that_end_others_do_not_end_the_guardian() {
+    let mut guarded = Guarded::stubborn(HELD);
+    let guardian = guarded.guardian();
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::USR1] {
+        kill_process(guardian, signal).unwrap();
+    }
+    guarded.assert_wok_runs();
+    guarded.signal_wok(Signal::USR2);
+    guarded.end("Killed(Ordered)", 76);
+}
+
+#[test]
+fn an_ordered_stop_lets_the_command_end_itself() {
+    let text = "trap 'exit 3' TERM\necho ready >&9\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done";
+    let guarded = Guarded::run(HELD, &script(text));
+    assert_eq!(guarded.hear_from_tree(), "ready");
+    guarded.signal_wok(Signal::TERM);
+    guarded.end("Exited(3)", 3);
+}
+
+#[test]
+fn an_ordered_stop_kills_a_command_that_does_not_end_itself() {
+    let guarded = Guarded::stubborn(Claim { stop_timeout: 200, ..HELD });
+    guarded.signal_wok(Signal::TERM);
+    guarded.end("Signaled(9)", 137);
+}
+
+#[test]
+fn a_stopped_command_hears_that_it_is_asked_to_end() {
+    let text = "trap 'exit 3' TERM\necho $$ >&9\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done";
+    let guarded = Guarded::run(HELD, &script(text));
+    let leader = Pid::from_raw(guarded.hear_from_tree().parse().unwrap()).unwrap();
+    kill_process(leader, Signal::STOP).unwrap();
+    guarded.signal_wok(Signal::TERM);
+    guarded.end("Exited(3)", 3);
+}
+
+#[test]
+fn signals_are_forwarded() {
+    let text = "trap 'exit 5' USR1\necho ready >&9\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done";
+    let guarded = Guarded::run(HELD, &script(text));
+    assert_eq!(guarded.hear_from_tree(), "ready");
+    guarded.signal_wok(Signal::USR1);
+    guarded.end("Exited(5)", 5);
+}
+
+#[test]
+fn what_a_command_leaves_in_the_background_ends_before_its_end_is_told() {
+    let text = r#"
+        (setsid sh -c 'trap "" TERM; echo daemon >&9; while [ -e "$LOG" ]; do echo daemon >>"$LOG"; sleep 0.02; done' &)
+        read line <"$LOG.go"
+        exit 4"#;
+    let guarded = Guarded::run(
+        Claim { stop_timeout: 200, ..HELD },
+        &script(&format!("mkfifo \"$LOG.go\"\n{text}")),
+    );
+    assert_eq!(guarded.hear_from_tree(), "daemon");
+    let go = guarded.dir.path().join("log.go");
+    writeln!(File::options().write(true).open(go).unwrap(), "go").unwrap();
+    guarded.end("Exited(4)", 4);
+}
+
+#[test]
+fn a_process_that_forks_on_and_on_does_not_escape() {
+    let guarded = Guarded::run(HELD, &script(COMET));
+    assert_eq!(guarded.hear_from_tree(), "on its way");
+    guarded.signal_wok(Signal::USR2);
+    guarded.end("Killed(Ordered)", 76);
+}
+
+#[test]
+fn a_command_inherits_what_wok_did_and_nothing_of_the_guardians() {
+    // The file numbers that are open, the blocked and the ignored signals.
+    let look = r#"
+        for n in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+            [ -e /proc/$$/fd/$n ] && echo "state fd $n"; done
+        while read key value; do case $key in SigBlk:|SigIgn:) echo "state $key $value";; esac
+        done </proc/self/status
+        echo "fence $WOK_FENCE""#;
+    let direct = Command::new("sh").args(["-c", look]).stdin(Stdio::null()).output().unwrap();
+    let expected: Vec<String> = String::from_utf8(direct.stdout)
+        .unwrap()
+        .lines()
+        .filter_map(|line| line.strip_prefix("state "))
+        .map(str::to_owned)
+        .collect();
+    let guarded = Guarded::run_command(HELD, &["sh", "-c", look]);
+    for want in &expected {
+        assert_eq!(&guarded.hear("state"), want, "all of {expected:?}");
+    }
+    assert_eq!(guarded.hear("fence"), "42");
+}
+
+/// wok in a terminal of its own, as its foreground job; the test types into it.
+struct Typist {
+    terminal: Child,
+    keys: Option<ChildStdin>,
+    lines: Receiver<String>,
+    _dir: TempDir,
+}
+
+impl Typist {
+    fn run(script: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let (log, file) = (dir.path().join("log"), dir.path().join("script.sh"));
+        File::create(&log).unwrap();
+        fs::write(&file, script).unwrap();
+        let mut terminal = Command::new("script")
+            .args(["-qefc", "sh \"$SCRIPT\"", "/dev/null"])
+            .envs([("SCRIPT", &file), ("LOG", &log)])
+            .env("GUARDED", env!("CARGO_BIN_EXE_wok-guarded"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = lines_of(terminal.stdout.take().unwrap());
+        let keys = terminal.stdin.take();
+        Self { terminal, keys, lines, _dir: dir }
+    }
+
+    fn types(&mut self, text: &str) {
+        self.keys.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    fn sees(&self, text: &str) {
+        let mut seen = Vec::new();
+        loop {
+            match self.lines.recv_timeout(HANG) {
+                Ok(line) if line.contains(text) => return,
+                Ok(line) => seen.push(line),
+                Err(_) => panic!("no `{text}` in {seen:#?}"),
+            }
+        }
+    }
+
+    fn ends(mut self) {
+        drop(self.keys.take());
+        assert!(self.terminal.wait().unwrap().success());
+    }
+}
+
+impl Drop for Typist {
+    fn drop(&mut self) {
+        // After a failed check: the terminal hangs up on everything in it.
+        let _ = self.terminal.kill();
+        let _ = self.terminal.wait();
+    }
+}
+
+#[test]
+fn in_a_terminal_the_command_has_the_foreground_and_gives_it_back() {
+    // Fields 5 and 8 of proc(5)'s stat: the process's group, and the terminal's foreground group.
+    let mut typist = Typist::run(
+        r#"
+        foreground() { read _ _ _ _ group _ _ owner _ </proc/$$/stat
+            [ "$group" = "$owner" ] && echo "$1 has it" || echo "$1 has it not"; }
+        "$GUARDED" 60000 1000 once "$LOG" sh -c '
+            read _ _ _ _ group _ _ owner _ </proc/$$/stat
+            [ "$group" = "$owner" ] && echo "the command has it"
+            read typed; echo "typed: $typed"
+            trap "echo interrupted; exit 9" INT
+            echo "now interrupt"; while read nothing; do :; done'
+        echo "code $?"
+        foreground "the shell"
+        read typed; echo "then: $typed"
+        "#,
+    );
+    typist.sees("the command has it");
+    // Ctrl-Z: it must go on by itself, as nobody could continue it.
+    typist.types("\x1a");
+    typist.types("something\n");
+    typist.sees("typed: something");
+    typist.sees("now interrupt");
+    typist.types("\x03");
+    typist.sees("interrupted");
+    typist.sees("outcome Exited(9)");
+    typist.sees("code 9");
+    typist.sees("the shell has it");
+    typist.types("more\n");
+    typist.sees("then: more");
+    typist.ends();
+}
+
+#[test]
+fn a_terminal_comes_back_from_a_command_that_was_killed() {
+    let mut typist = Typist::run(
+        r#"
+        "$GUARDED" 1000 100 once "$LOG" sh -c 'trap "" TERM; read typed; read typed'
+        echo "code $?"
+        read typed; echo "then: $typed"
+        "#,
+    );
+    typist.sees("outcome Killed(Deadline)");
+    typist.sees("code 76");
+    typist.types("more\n");
+    typist.sees("then: more");
+    typist.ends();
+}
+
+#[test]
+fn a_command_that_did_not_start_in_the_foreground_gets_the_terminal_when_it_reads() {
+    // In a pipeline the terminal is left to the others at first; a background job has none.
+    let mut typist = Typist::run(
+        r#"
+        guarded() { "$GUARDED" 60000 1000 once "$LOG" "$@"; }
+        guarded sh -c 'echo ready; read typed; echo "typed: $typed"' | cat
+        set -m
+        guarded sh -c 'echo started; read typed; echo "then: $typed"' &
+        fg
+        "#,
+    );
+    typist.sees("ready");
+    typist.types("something\n");
+    typist.sees("typed: something");
+    typist.sees("started");
+    typist.types("more\n");
+    typist.sees("then: more");
+    typist.ends();
+}
+
+#[test]
+fn a_terminal_comes_back_though_the_guardian_was_killed() {
+    // The guardian is the command's parent.
+    let mut typist = Typist::run(
+        r#"
+        "$GUARDED" 60000 1000 once "$LOG" sh -c 'kill -KILL $PPID; read typed'
+        echo "code $?"
+        read typed; echo "then: $typed"
+        "#,
+    );
+    typist.sees("outcome Killed(GuardianDied)");
+    typist.sees("code 76");
+    typist.types("more\n");
+    typist.sees("then: more");
+    typist.ends();
+}

@@ -1,0 +1,86 @@
+//! The wok side of the guardian's tests, as a process of its own that a test can stop and kill.
+//!
+//! `wok-guarded <deadline-ms> <stop-timeout-ms> once|extend <log> <command>...` prints `guardian
+//! <pid>`, `deadline <nanos>` and at the end `outcome <...>`, and appends `gone` to the log when
+//! the guardian says that nothing is left. TERM asks for a stop, USR2 for a kill, USR1 is
+//! forwarded. Exits with the outcome's code, or 76 if the claim was over.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::interval;
+use wok::clock::Boottime;
+use wok::guardian::{Guardian, GuardianOptions, Outcome};
+
+fn main() -> ExitCode {
+    if let Some(code) = wok::guardian::main_if_asked() {
+        return code;
+    }
+    match run() {
+        Ok(outcome) => ExitCode::from(outcome.exit_code().unwrap_or(76)),
+        Err(error) => {
+            eprintln!("wok-guarded: {error:#}");
+            ExitCode::from(64)
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn run() -> Result<Outcome> {
+    let mut arguments = std::env::args_os().skip(1);
+    let mut word = || arguments.next().context("an argument is missing");
+    let deadline = millis(&word()?)?;
+    let stop_timeout = millis(&word()?)?;
+    let extends = word()? == "extend";
+    let log = word()?;
+    let (mut term, mut usr1, mut usr2) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::user_defined1())?,
+        signal(SignalKind::user_defined2())?,
+    );
+    let until = Boottime::now() + deadline;
+    let guardian = Guardian::spawn(GuardianOptions {
+        command: arguments.collect(),
+        env: vec![("WOK_FENCE".into(), "42".into())],
+        working_directory: None,
+        stop_signal: Signal::TERM,
+        stop_timeout,
+        deadline: until,
+    })?;
+    say(&format!("guardian {}", guardian.id().context("it has no pid")?))?;
+    say(&format!("deadline {}", until.as_nanos()))?;
+    let mut heartbeat = interval(Duration::from_millis(20));
+    let outcome = loop {
+        tokio::select! {
+            outcome = guardian.wait() => break outcome,
+            _ = term.recv() => guardian.stop(),
+            _ = usr1.recv() => guardian.signal(Signal::USR1),
+            _ = usr2.recv() => guardian.kill_now(),
+            _ = heartbeat.tick(), if extends => guardian.extend(Boottime::now() + deadline),
+        }
+    };
+    let log = Path::new(&log);
+    writeln!(
+        File::options().append(true).open(log).with_context(|| log.display().to_string())?,
+        "gone"
+    )?;
+    say(&format!("outcome {outcome:?}"))?;
+    Ok(outcome)
+}
+
+fn millis(word: &OsString) -> Result<Duration> {
+    let number = word.to_str().context("not a number")?.parse()?;
+    Ok(Duration::from_millis(number))
+}
+
+fn say(line: &str) -> Result<()> {
+    writeln!(std::io::stdout(), "{line}")?;
+    Ok(())
+}
