@@ -1,0 +1,123 @@
+//! The command line: one file per command.
+
+mod connect;
+mod elect;
+mod exit;
+mod hold;
+mod inspect;
+mod lock;
+mod output;
+mod run;
+mod signals;
+mod validate;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use exit::Failure;
+use output::{Output, Printer};
+
+/// Holds ZooKeeper recipes - locks, elections - for programs in any language.
+///
+/// A lock of ZooKeeper is advisory: wok kills the command before the session can expire elsewhere,
+/// but if the whole machine freezes, only the fencing token protects what the command works on.
+/// Hand WOK_FENCE to whatever you write to, and have it refuse lower ones.
+#[derive(Debug, Parser)]
+#[command(name = "wok", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "Exit codes of its own: 64 usage, 69 ZooKeeper unreachable or refusing, \
+    70 the module failed, 75 not acquired in time, 76 the claim was lost, 78 configuration. \
+    Otherwise the command's own; 126 and 127 as a shell if it cannot be started.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Report for people, or as one JSON object per line for programs.
+    #[arg(long, global = true, value_enum, default_value_t = Output::Text)]
+    output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Lock(lock::Arguments),
+    Elect(elect::Arguments),
+    Hold(hold::Arguments),
+    Run(run::Arguments),
+    Validate(validate::Arguments),
+    Inspect(inspect::Arguments),
+}
+
+/// Runs the command line and answers the exit code.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    let printer = Printer::new(arguments.output);
+    let outcome = match arguments.command {
+        Command::Lock(arguments) => arguments.execute(&printer),
+        Command::Elect(arguments) => arguments.execute(&printer),
+        Command::Hold(arguments) => arguments.execute(&printer),
+        Command::Run(arguments) => arguments.execute(&printer),
+        Command::Validate(arguments) => arguments.execute(&printer),
+        Command::Inspect(arguments) => arguments.execute(&printer),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(failure) => {
+            printer.failure(&failure);
+            failure.code()
+        }
+    }
+}
+
+/// What is said of a command line that cannot be read: help that was asked for, or what is wrong.
+fn usage(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() && asks_for_json(std::env::args_os()) {
+        let text = error.to_string();
+        let failure = Failure::Usage(text.trim().trim_start_matches("error: ").to_owned());
+        Printer::new(Output::Json).failure(&failure);
+        return failure.code();
+    }
+    exit::usage(error)
+}
+
+/// Whether a command line that cannot be read asks to be answered as a program.
+fn asks_for_json(arguments: impl Iterator<Item = OsString>) -> bool {
+    // What stands after `--` is another program's.
+    let own: Vec<OsString> = arguments.take_while(|it| it != "--").collect();
+    let is_pair = |pair: &[OsString]| matches!(pair, [a, b] if a == "--output" && b == "json");
+    own.windows(2).any(is_pair) || own.iter().any(|it| it == "--output=json")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn programs_are_answered_as_such_even_where_the_rest_cannot_be_read() {
+        let asks = |line: &str| super::asks_for_json(line.split(' ').map(Into::into));
+        assert!(asks("wok --output json lokc"));
+        assert!(asks("wok lock --output=json"));
+        assert!(!asks("wok lokc"));
+        assert!(!asks("wok lock /a -- tool --output json"));
+    }
+
+    #[test]
+    fn every_command_has_help_and_an_example() {
+        let command = super::Arguments::command();
+        for subcommand in command.get_subcommands() {
+            let name = subcommand.get_name();
+            assert!(subcommand.get_about().is_some(), "{name} says nothing of itself");
+            let help = subcommand.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "{name} has no example");
+            assert!(help.contains(&format!("wok {name}")), "{name}'s example is not its own");
+        }
+    }
+}

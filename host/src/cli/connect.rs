@@ -1,0 +1,141 @@
+//! Options of commands that open a session of their own.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::exit::Failure;
+use crate::config::{BadValue, ConnectString, SessionTimeout, parse_duration, parse_login};
+use crate::session::{
+    Acl, ConnectOptions, Credential, SaslLogin, Secret, Timing, Tls, TlsIdentity,
+};
+
+/// Credentials and certificates are a few KiB; a device that never ends is not read for ever.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// How to reach ZooKeeper.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "ZooKeeper")]
+pub(super) struct Connect {
+    /// The servers: host:port, comma separated.
+    #[arg(long, value_name = "HOSTS", env = "WOK_CONNECT", value_parser = parsed::<ConnectString>)]
+    connect: ConnectString,
+
+    /// How long the session outlives a lost connection. The server may grant another.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parsed::<SessionTimeout>)]
+    session_timeout: SessionTimeout,
+
+    /// A file with `user:password` for the digest scheme.
+    #[arg(long, value_name = "FILE")]
+    digest_file: Option<PathBuf>,
+
+    /// A file with `user:password` for a SASL DIGEST-MD5 login.
+    #[arg(long, value_name = "FILE")]
+    sasl_file: Option<PathBuf>,
+
+    /// Who may touch the znodes created here: `creator` once there are credentials, else `open`.
+    #[arg(long, value_enum)]
+    acl: Option<AclChoice>,
+
+    /// Speak TLS, and trust servers with certificates of these authorities (PEM).
+    #[arg(long, value_name = "FILE")]
+    tls_ca_file: Option<PathBuf>,
+
+    /// The certificate to show to servers (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_ca_file", requires = "tls_key_file")]
+    tls_cert_file: Option<PathBuf>,
+
+    /// Its key (PEM).
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    tls_key_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum AclChoice {
+    Creator,
+    Open,
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|bad| in_words(&bad))
+}
+
+pub(super) fn parsed<T: FromStr<Err = BadValue>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|bad| in_words(&bad))
+}
+
+fn in_words(bad: &BadValue) -> String {
+    format!("{}; {}", bad.message, bad.remedy)
+}
+
+impl Connect {
+    /// The times of a session that is granted the timeout that is asked for.
+    pub(super) fn timing(&self) -> Timing {
+        self.session_timeout.timing()
+    }
+
+    /// Reads the files and checks the rest.
+    ///
+    /// # Errors
+    /// What is wrong, by option.
+    pub(super) fn options(&self) -> Result<ConnectOptions, Failure> {
+        let mut options = ConnectOptions::new(self.connect.as_str(), self.session_timeout.get());
+        if let Some(file) = &self.digest_file {
+            let (user, password) = credentials("--digest-file", file)?;
+            let secret = Secret::new(format!("{user}:{}", password.expose()));
+            options.auth.push(Credential { scheme: "digest".to_owned(), secret });
+        }
+        if let Some(file) = &self.sasl_file {
+            let (user, password) = credentials("--sasl-file", file)?;
+            options.sasl = Some(SaslLogin { user, password });
+        }
+        options.tls = self.tls()?;
+        let has_identity = !options.auth.is_empty() || options.sasl.is_some();
+        options.acl = match self.acl {
+            Some(AclChoice::Open) => Acl::Open,
+            Some(AclChoice::Creator) if !has_identity => {
+                return Err(Failure::Usage(
+                    "--acl creator: there is no identity to be the creator; add --digest-file or \
+                     --sasl-file"
+                        .to_owned(),
+                ));
+            }
+            Some(AclChoice::Creator) => Acl::Creator,
+            None if has_identity => Acl::Creator,
+            None => Acl::Open,
+        };
+        Ok(options)
+    }
+
+    fn tls(&self) -> Result<Option<Tls>, Failure> {
+        let Some(ca) = &self.tls_ca_file else { return Ok(None) };
+        let identity = match (&self.tls_cert_file, &self.tls_key_file) {
+            (Some(certificate), Some(key)) => Some(TlsIdentity {
+                certificate: read("--tls-cert-file", certificate)?,
+                key: Secret::new(read("--tls-key-file", key)?),
+            }),
+            _ => None,
+        };
+        Ok(Some(Tls { ca: read("--tls-ca-file", ca)?, identity }))
+    }
+}
+
+fn credentials(option: &str, file: &Path) -> Result<(String, Secret), Failure> {
+    parse_login(&read(option, file)?)
+        .map_err(|bad| Failure::Usage(format!("{option} {}: {}", file.display(), in_words(&bad))))
+}
+
+fn read(option: &str, file: &Path) -> Result<String, Failure> {
+    let wrong = |why: String| Failure::Usage(format!("{option} {}: {why}", file.display()));
+    let open = File::open(file).map_err(|error| wrong(error.to_string()))?;
+    let mut text = String::new();
+    open.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|error| wrong(error.to_string()))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(wrong(format!("it is larger than {} KiB", MAX_BYTES / 1024)));
+    }
+    Ok(text)
+}

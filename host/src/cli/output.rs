@@ -1,0 +1,188 @@
+//! What commands say: text for people, or one flat JSON object per line for programs.
+//!
+//! Both go to standard error where a command runs under a claim, since standard output is that
+//! command's; reports that are asked for, as `inspect`, go to standard output.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::time::SystemTime;
+
+use clap::ValueEnum;
+use serde_json::{Map, Value, json};
+use tracing_subscriber::EnvFilter;
+
+use super::exit::Failure;
+use crate::participant::{Loss, Notice};
+
+/// How to report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Output {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+}
+
+/// Prints reports.
+#[derive(Debug, Clone)]
+pub(super) struct Printer {
+    output: Output,
+}
+
+impl Printer {
+    pub(super) fn new(output: Output) -> Self {
+        Printer { output }
+    }
+
+    /// An event of a participant, on standard error.
+    pub(super) fn event(&self, event: &str, fields: &[(&str, Value)], text: &str) {
+        match self.output {
+            Output::Text => self.line(&mut io::stderr(), &format!("wok: {text}")),
+            Output::Json => {
+                let mut object = Map::new();
+                object.insert("event".to_owned(), json!(event));
+                for (name, value) in fields {
+                    object.insert((*name).to_owned(), value.clone());
+                }
+                let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+                object.insert("at".to_owned(), json!(now));
+                self.line(&mut io::stderr(), &Value::Object(object).to_string());
+            }
+        }
+    }
+
+    /// A notice of a participant that is not the end of something, on standard error.
+    pub(super) fn notice(&self, recipe: &str, notice: &Notice) {
+        let base = |more: &[(&str, Value)]| -> Vec<(String, Value)> {
+            let mut fields = vec![("recipe".to_owned(), json!(recipe))];
+            fields.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+            fields
+        };
+        let (event, fields, text) = match notice {
+            Notice::Waiting { path } => {
+                ("waiting", base(&[("path", json!(path))]), format!("standing in line as {path}"))
+            }
+            Notice::Suspended => (
+                "suspended",
+                base(&[]),
+                "contact with ZooKeeper is in doubt; what is held is still held".to_owned(),
+            ),
+            Notice::Resumed => ("resumed", base(&[]), "in contact with ZooKeeper again".to_owned()),
+            Notice::Emitted { event, detail } => {
+                let detail: Map<String, Value> =
+                    detail.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+                let text = format!("{event} {}", Value::Object(detail.clone()));
+                let fields = base(&[("name", json!(event)), ("detail", Value::Object(detail))]);
+                ("recipe-event", fields, text)
+            }
+            // The others are told by whoever acts on them.
+            _ => return,
+        };
+        let fields: Vec<(&str, Value)> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        self.event(event, &fields, &text);
+    }
+
+    /// A claim that is held.
+    pub(super) fn held(&self, recipe: &str, path: &str, fence: u64) {
+        self.event(
+            "held",
+            &[("recipe", json!(recipe)), ("path", json!(path)), ("fence", json!(fence))],
+            &format!("holding {path} with fence {fence}"),
+        );
+    }
+
+    /// A claim that is lost.
+    pub(super) fn lost(&self, recipe: &str, loss: &Loss) {
+        self.event(
+            "lost",
+            &[
+                ("recipe", json!(recipe)),
+                ("reason", json!(loss.reason())),
+                ("message", json!(loss.to_string())),
+            ],
+            &format!("lost: {loss}; nothing of the command is left running"),
+        );
+    }
+
+    /// Why a command failed, on standard error.
+    pub(super) fn failure(&self, failure: &Failure) {
+        match self.output {
+            Output::Text => self.line(&mut io::stderr(), &format!("wok: {failure}")),
+            Output::Json => {
+                let object = json!({ "error": failure.kind(), "message": failure.to_string() });
+                self.line(&mut io::stderr(), &object.to_string());
+            }
+        }
+    }
+
+    /// A report that was asked for and tells of errors: for people on standard error.
+    pub(super) fn report_failure(&self, text: &str, json: &Value) {
+        match self.output {
+            Output::Text => self.line(&mut io::stderr(), text.trim_end()),
+            Output::Json => self.line(&mut io::stdout(), &json.to_string()),
+        }
+    }
+
+    /// A report that was asked for, on standard output.
+    pub(super) fn report(&self, text: &str, json: &Value) {
+        match self.output {
+            Output::Text => self.line(&mut io::stdout(), text.trim_end()),
+            Output::Json => self.line(&mut io::stdout(), &json.to_string()),
+        }
+    }
+
+    /// Something for people only, on standard error.
+    pub(super) fn remark(&self, text: &str) {
+        if self.output == Output::Text {
+            self.line(&mut io::stderr(), &format!("wok: {text}"));
+        }
+    }
+
+    fn line(&self, to: &mut impl Write, line: &str) {
+        let line = match self.output {
+            Output::Text => Cow::Owned(plain(line)),
+            Output::Json => Cow::Borrowed(line),
+        };
+        // Whoever closed our output does not want to know.
+        writeln!(to, "{line}").ok();
+    }
+}
+
+/// The text without what a terminal obeys, and without what turns the direction of writing: words
+/// of a module, or of a file, are in it.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => plain.push(character),
+            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+                plain.extend(character.escape_unicode());
+            }
+            control if control.is_control() => plain.extend(control.escape_default()),
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// Writes the log to standard error, as much of it as `WOK_LOG` asks for.
+pub(super) fn log_to_stderr(otherwise: &str) {
+    let filter = EnvFilter::try_from_env("WOK_LOG").unwrap_or_else(|_| EnvFilter::new(otherwise));
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr);
+    // Only the first of a process counts, and there is one.
+    log.try_init().ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_printed() {
+        assert_eq!(plain("a\x1b[2J\u{9b}\tb\n\u{202e}é\r"), "a\\u{1b}[2J\\u{9b}\tb\n\\u{202e}é\\r");
+    }
+}

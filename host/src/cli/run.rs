@@ -1,0 +1,99 @@
+//! `wok run`: the daemon.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use rustix::process::Signal;
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use super::exit::Failure;
+use super::output::Printer;
+use super::signals;
+use crate::config::{Config, ConfigErrors, Loaded};
+use crate::daemon::{self, PrepareError, Prepared};
+
+/// Run the daemon: keep a participant in every recipe that has a `run`.
+///
+/// SIGTERM or SIGINT releases everything in order: commands are stopped, claims released, the
+/// session closed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  wok run wok.toml\n  WOK_LOG=debug wok run wok.toml")]
+pub(super) struct Arguments {
+    /// The config.
+    #[arg(default_value = "wok.toml")]
+    config: PathBuf,
+}
+
+impl Arguments {
+    pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        super::output::log_to_stderr("info");
+        let runtime = runtime()?;
+        let _entered = runtime.enter();
+        let Some((_, prepared)) = load(&self.config, printer)? else {
+            return Ok(Failure::Config(String::new()).code());
+        };
+        for name in prepared.idle() {
+            printer.remark(&format!("recipe {name} has no `run`, so nothing is done for it"));
+        }
+        runtime.block_on(serve(&prepared))
+    }
+}
+
+async fn serve(prepared: &Prepared) -> Result<ExitCode, Failure> {
+    let shutdown = CancellationToken::new();
+    let watchers = crate::tasks::Tasks::on(tokio::runtime::Handle::current());
+    let mut signals = signals::receive(&watchers)
+        .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
+    let stopping = shutdown.clone();
+    watchers.spawn("shutdown", async move {
+        while let Some(signal) = signals.recv().await {
+            if matches!(signal, Signal::TERM | Signal::INT) {
+                tracing::info!("stopping");
+                stopping.cancel();
+            }
+        }
+    });
+    let outcome = daemon::run(prepared, &shutdown).await;
+    watchers.cancel();
+    watchers.join().await;
+    outcome.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Unreachable(error.to_string()))
+}
+
+/// The daemon's runtime.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Module(format!("cannot start: {error}")))
+}
+
+/// Loads and checks a config; none if it has errors, which are printed.
+pub(super) fn load(path: &Path, printer: &Printer) -> Result<Option<(Loaded, Prepared)>, Failure> {
+    let loaded = match Config::load(path) {
+        Ok(loaded) => loaded,
+        Err(damaged) => {
+            let more = daemon::findings_about_modules(&damaged)
+                .map_err(|error| Failure::Config(error.to_string()))?;
+            print_findings(printer, &damaged.errors.and(more));
+            return Ok(None);
+        }
+    };
+    for warning in &loaded.warnings {
+        printer.remark(&warning.to_string());
+    }
+    match Prepared::new(&loaded) {
+        Ok(prepared) => Ok(Some((loaded, prepared))),
+        Err(PrepareError::Config(errors)) => {
+            print_findings(printer, &errors);
+            Ok(None)
+        }
+        Err(PrepareError::Host(error)) => Err(Failure::Config(error.to_string())),
+    }
+}
+
+fn print_findings(printer: &Printer, errors: &ConfigErrors) {
+    let findings = json!({ "valid": false, "errors": errors.findings() });
+    printer.report_failure(&errors.to_string(), &findings);
+}

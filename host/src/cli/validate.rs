@@ -1,0 +1,46 @@
+//! `wok validate`: checks a config without connecting to anything.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::Failure;
+use super::output::Printer;
+use super::run::load;
+
+/// Check a config file and the modules it names, without connecting to anything.
+///
+/// Reports every error at once, with line and column. Exits with 78 if there is one.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  wok validate wok.toml\n  wok validate --output json wok.toml")]
+pub(super) struct Arguments {
+    /// The config.
+    #[arg(default_value = "wok.toml")]
+    config: PathBuf,
+}
+
+impl Arguments {
+    pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        let runtime = super::run::runtime()?;
+        let _entered = runtime.enter();
+        let Some((loaded, prepared)) = load(&self.config, printer)? else {
+            return Ok(Failure::Config(String::new()).code());
+        };
+        let recipes: Vec<&str> =
+            loaded.config.recipes.iter().map(|recipe| recipe.name.as_str()).collect();
+        let text = format!(
+            "{} is valid: {} ({} kept by the daemon)\nnext: wok run {}",
+            self.config.display(),
+            match recipes.len() {
+                1 => "1 recipe".to_owned(),
+                count => format!("{count} recipes"),
+            },
+            prepared.kept().count(),
+            self.config.display(),
+        );
+        printer.report(&text, &json!({ "valid": true, "recipes": recipes }));
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,209 @@
+//! A config, checked against the modules that it names.
+
+use super::held_command::HeldCommand;
+use crate::config::{self, ConfigErrors, Damaged, Finding, Loaded, Places, Recipe};
+use crate::guest::values::{Segment, ValueErrors};
+use crate::guest::{Arguments, Configuration, Engine, EngineOptions, Limits, Module, Mount};
+use crate::host::{self, Host, HostError, HostOptions, LoadError};
+use crate::modules::{ModuleSource, SourceError};
+use crate::participant::Join;
+use crate::session::SeatLimits;
+
+/// A recipe of which the daemon keeps a participant.
+#[derive(Debug)]
+pub struct Kept {
+    /// What it takes to join.
+    pub(super) join: Join,
+    /// The operation to call, and its arguments.
+    pub(super) arguments: Arguments,
+    /// What to run while it holds.
+    pub(super) while_held: Option<HeldCommand>,
+}
+
+/// A config whose modules are loaded and agree with it.
+#[derive(Debug)]
+pub struct Prepared {
+    host: Host,
+    kept: Vec<Kept>,
+    idle: Vec<String>,
+}
+
+/// Why a config cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrepareError {
+    /// The file does not agree with its modules.
+    #[error("{0}")]
+    Config(ConfigErrors),
+    /// The host cannot start.
+    #[error(transparent)]
+    Host(#[from] HostError),
+}
+
+impl Prepared {
+    /// Loads every module and checks everything that the config says of it. Connects to nothing.
+    ///
+    /// # Errors
+    /// Every error of the file, or what the host lacks.
+    pub fn new(loaded: &Loaded) -> Result<Self, PrepareError> {
+        let config = &loaded.config;
+        let host = Host::new(HostOptions {
+            participants: config.engine.participants,
+            memory: config.recipes.iter().map(|recipe| recipe.limits.memory).max().unwrap_or(0),
+            cache: host::user_cache(),
+            connect: config.zookeeper.connect_options(),
+        })?;
+        let mut prepared = Prepared { host, kept: Vec::new(), idle: Vec::new() };
+        let mut findings = Vec::new();
+        for recipe in &config.recipes {
+            let module =
+                load(&loaded.places, recipe, |source, pin| prepared.host.load(source, pin));
+            match module.and_then(|module| agree(&loaded.places, recipe, module)) {
+                Ok(Some(kept)) => prepared.kept.push(kept),
+                Ok(None) => prepared.idle.push(recipe.name.as_str().to_owned()),
+                Err(wrong) => findings.extend(wrong),
+            }
+        }
+        match findings.is_empty() {
+            true => Ok(prepared),
+            false => Err(PrepareError::Config(ConfigErrors::from(findings))),
+        }
+    }
+
+    /// The host, ready to connect.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The recipes of which participants are kept.
+    pub fn kept(&self) -> impl Iterator<Item = &Kept> {
+        self.kept.iter()
+    }
+
+    /// The recipes without a `run`.
+    pub fn idle(&self) -> &[String] {
+        &self.idle
+    }
+}
+
+/// What is wrong between a config with errors and its modules, as far as the config can be
+/// understood. Errors of its own do not hide these.
+///
+/// # Errors
+/// The host lacks something.
+pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, HostError> {
+    let Damaged { recipes, places, .. } = damaged;
+    if recipes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let limits = Limits::default();
+    let engine = Engine::new(&EngineOptions {
+        participants: 1,
+        memory: limits.memory,
+        table_elements: limits.table_elements,
+        cache: host::user_cache(),
+    })?;
+    let wrong = recipes.iter().filter_map(|recipe| {
+        let module = load(places, recipe, |source, pin| host::load(&engine, source, pin));
+        module.and_then(|module| agree(places, recipe, module)).err()
+    });
+    Ok(wrong.flatten().collect())
+}
+
+fn load(
+    places: &Places,
+    recipe: &Recipe,
+    load: impl FnOnce(&ModuleSource, Option<&[u8; 32]>) -> Result<Module, LoadError>,
+) -> Result<Module, Vec<Finding>> {
+    let source = match &recipe.module {
+        config::Module::Stock(name) => ModuleSource::Stock(name.clone()),
+        config::Module::File(path) => ModuleSource::File(path.clone()),
+    };
+    let pin = recipe.sha256.as_ref().map(config::Sha256::as_bytes);
+    load(&source, pin).map_err(|error| {
+        let key = match &error {
+            LoadError::Source(SourceError::Mismatch { .. }) => "sha256",
+            _ => "module",
+        };
+        let key_path = ["recipes", recipe.name.as_str(), key];
+        let remedy = "see `wok inspect` for what the host makes of a module";
+        vec![places.error_at(&key_path, error.to_string(), remedy)]
+    })
+}
+
+/// Checks what the config says of a recipe against its module. None for a recipe without a `run`.
+fn agree(places: &Places, recipe: &Recipe, module: Module) -> Result<Option<Kept>, Vec<Finding>> {
+    let name = recipe.name.as_str();
+    let mut findings = Vec::new();
+    let configuration = module.configuration(Some(&recipe.config)).map_err(|errors| {
+        findings.extend(value_findings(places, &["recipes", name], &errors));
+    });
+    let arguments = recipe.run.as_ref().map(|run| {
+        module.arguments(&run.call, &run.arguments).map_err(|errors| {
+            let is_known = module.interface().operation(&run.call).is_some();
+            let key = if is_known { "arguments" } else { "call" };
+            findings.extend(value_findings(places, &["recipes", name, "run", key], &errors));
+        })
+    });
+    let (Ok(configuration), Ok(arguments)) = (configuration, arguments.transpose()) else {
+        return Err(findings);
+    };
+    let join = join(recipe, module, configuration).map_err(|error| {
+        let key_path = ["recipes", name, "mount"];
+        vec![places.error_at(&key_path, error.to_string(), "give another path")]
+    })?;
+    let while_held = recipe.run.as_ref().and_then(|run| run.while_held.as_ref()).map(held_command);
+    Ok(arguments.map(|arguments| Kept { join, arguments, while_held }))
+}
+
+fn value_findings(places: &Places, base: &[&str], errors: &ValueErrors) -> Vec<Finding> {
+    let finding = |error: &crate::guest::values::ValueError| {
+        let inside: Vec<String> = error
+            .path
+            .iter()
+            .map(|segment| match segment {
+                Segment::Key(key) => key.clone(),
+                Segment::Index(index) => index.to_string(),
+            })
+            .collect();
+        let inside = inside.iter().map(String::as_str);
+        let path: Vec<&str> = base.iter().copied().chain(inside).collect();
+        let remedy = "see `wok inspect` for what the module takes";
+        places.error_at(&path, error.to_string(), remedy)
+    };
+    errors.errors.iter().map(finding).collect()
+}
+
+fn join(
+    recipe: &Recipe,
+    module: Module,
+    config: Configuration,
+) -> Result<Join, crate::guest::PathError> {
+    let limits = Limits {
+        memory: recipe.limits.memory,
+        cpu_per_call: recipe.limits.cpu_per_call,
+        watches: recipe.limits.watches,
+        calls_per_second: recipe.limits.calls_per_second,
+        ..Limits::default()
+    };
+    Ok(Join {
+        recipe: recipe.name.as_str().to_owned(),
+        module,
+        mount: Mount::new(recipe.mount.path().as_str())?,
+        config,
+        limits,
+        seat: SeatLimits { znodes: recipe.limits.znodes as usize },
+        owner: crate::daemon::owner(recipe.name.as_str()),
+    })
+}
+
+fn held_command(held: &config::WhileHeld) -> HeldCommand {
+    let mut command = vec![held.program.clone().into_os_string()];
+    command.extend(held.arguments.iter().map(Into::into));
+    HeldCommand {
+        command,
+        env: held.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        stop_signal: held.stop_signal.signal(),
+        stop_timeout: held.stop_timeout,
+    }
+}
