@@ -1,0 +1,38 @@
+//! Paths that should not be named.
+
+use wok_sdk::participant::{ContenderName, UuidForm, contend as contend_in};
+use wok_sdk::zookeeper::{self, CreateMode, CreateRequest, Error, Stat, Write};
+
+pub(crate) fn exists(path: &str) -> Result<Option<Stat>, Error> {
+    zookeeper::exists(path)
+}
+
+pub(crate) fn get_data(path: &str) -> Result<Vec<u8>, Error> {
+    zookeeper::get_data(path).map(|contents| contents.data)
+}
+
+pub(crate) fn get_children(path: &str) -> Result<Vec<String>, Error> {
+    zookeeper::get_children(path).map(|children| wok_sdk::names(&children).collect())
+}
+
+pub(crate) fn create(path: &str) -> Result<String, Error> {
+    zookeeper::create(path, b"escaped", CreateMode::Persistent).map(|created| created.path)
+}
+
+pub(crate) fn delete(path: &str) -> Result<(), Error> {
+    zookeeper::delete(path, None)
+}
+
+pub(crate) fn multi(path: &str) -> Result<(), Error> {
+    let create = Write::Create(CreateRequest {
+        path: path.to_owned(),
+        data: b"escaped".to_vec(),
+        mode: CreateMode::Persistent,
+    });
+    zookeeper::multi(&[create]).map(|_| ()).map_err(|failed| failed.error)
+}
+
+pub(crate) fn contend(parent: &str, before: String, after: String) -> Result<String, Error> {
+    let name = ContenderName { before, uuid: UuidForm::Hyphenated, after };
+    contend_in(parent, &name, b"escaped").map(|created| created.path)
+}

@@ -1,0 +1,71 @@
+//! The benchmarks of wok, each interleaved with its baseline in the same run.
+//!
+//! `cargo xtask bench [--check] [names]` runs this program. It prints one table: medians, the
+//! spread of the rounds, and the bound where there is one. With `--check` a broken bound is a
+//! failure.
+//!
+//! - [`waiters`]: memory of participants that wait.
+//! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
+//! - [`cycle`]: an acquire and its release with nobody else about.
+//! - [`contention`]: many participants of one lock, on one session.
+//!
+//! [`native`] is the baseline: the same lock, written against the client crate by hand, on a
+//! runtime of its own. [`ground`] is what all share: the server, the runtimes, the host.
+
+mod contention;
+mod cycle;
+mod ground;
+mod lock;
+mod measure;
+mod native;
+mod report;
+mod sandbox;
+mod waiters;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use ground::Ground;
+use report::Report;
+
+/// A benchmark: what it is called, and what fills its rows.
+type Bench = (&'static str, fn(&Ground) -> Result<Vec<report::Row>>);
+
+/// In the order in which they run.
+const BENCHES: &[Bench] = &[
+    ("waiters", waiters::bench),
+    ("sandbox", sandbox::bench),
+    ("cycle", cycle::bench),
+    ("contention", contention::bench),
+];
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, cache] = arguments.as_slice()
+        && flag == waiters::IN_CHILD
+    {
+        waiters::measure(cache.as_ref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (options, names): (Vec<_>, Vec<_>) =
+        arguments.iter().map(String::as_str).partition(|argument| argument.starts_with("--"));
+    let checks = match options.as_slice() {
+        [] => false,
+        ["--check"] => true,
+        unknown => bail!("unknown options {unknown:?}; there is --check"),
+    };
+    let known: Vec<_> = BENCHES.iter().map(|(name, _)| *name).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        bail!("no benchmark {unknown:?}; there are {}", known.join(", "));
+    }
+    let chosen = |name: &str| names.is_empty() || names.contains(&name);
+
+    let ground = Ground::new()?;
+    let mut report = Report::start();
+    for (name, bench) in BENCHES.iter().filter(|(name, _)| chosen(name)) {
+        report.section(name, || bench(&ground))?;
+    }
+    let is_within = report.finish();
+    Ok(if checks && !is_within { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}

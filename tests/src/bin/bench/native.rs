@@ -1,0 +1,100 @@
+//! The baseline: the lock's recipe against the client crate alone, as a good program would have it.
+
+use anyhow::{Context, Result};
+use uuid::Uuid;
+use zookeeper_client::{Acls, Client, CreateMode, Error, EventType, OneshotWatcher};
+
+use crate::ground::SESSION_TIMEOUT;
+
+/// Opens a session on the runtime this is called in.
+pub(crate) async fn connect(address: &str) -> Result<Client> {
+    let connector = Client::connector().with_session_timeout(SESSION_TIMEOUT);
+    connector.connect(address).await.with_context(|| format!("connect to {address}"))
+}
+
+/// A lock's directory.
+#[derive(Clone)]
+pub(crate) struct Lock {
+    client: Client,
+    directory: String,
+}
+
+/// The lock, held.
+pub(crate) struct Held {
+    path: String,
+}
+
+impl Lock {
+    /// Creates the directory if it is not there.
+    pub(crate) async fn new(client: Client, directory: &str) -> Result<Self> {
+        let options = CreateMode::Container.with_acls(Acls::anyone_all());
+        match client.create(directory, b"", &options).await {
+            Ok(_) | Err(Error::NodeExists) => Ok(Lock { client, directory: directory.to_owned() }),
+            Err(error) => Err(error).with_context(|| format!("create {directory}")),
+        }
+    }
+
+    /// Takes the lock, watches the own znode as whoever relies on it does, and gives it back.
+    pub(crate) async fn cycle_alone(&self) -> Result<()> {
+        let (path, name) = self.contend().await?;
+        anyhow::ensure!(self.predecessor(&name).await?.is_none(), "{path}: somebody is ahead");
+        let (_, _, own) = self.client.get_and_watch_data(&path).await?;
+        self.release(Held { path }).await?;
+        // The deletion has fired it: dropping it sends nothing.
+        own.changed().await;
+        Ok(())
+    }
+
+    /// Waits in line for the lock.
+    pub(crate) async fn acquire(&self) -> Result<Held> {
+        let (path, name) = self.contend().await?;
+        while let Some(predecessor) = self.predecessor(&name).await? {
+            if let Some(watch) = self.watch(&predecessor).await? {
+                until_deleted(watch).await?;
+            }
+        }
+        Ok(Held { path })
+    }
+
+    /// Gives it back.
+    pub(crate) async fn release(&self, held: Held) -> Result<()> {
+        Ok(self.client.delete(&held.path, None).await?)
+    }
+
+    /// Answers the path and the name of the new znode.
+    async fn contend(&self) -> Result<(String, String)> {
+        let stem = format!("_c_{}-lock-", Uuid::new_v4().hyphenated());
+        let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        let path = format!("{}/{stem}", self.directory);
+        let (_, sequence) = self.client.create(&path, b"", &options).await?;
+        Ok((format!("{path}{sequence}"), format!("{stem}{sequence}")))
+    }
+
+    /// The name of the next one ahead.
+    async fn predecessor(&self, own: &str) -> Result<Option<String>> {
+        let names = self.client.list_children(&self.directory).await?;
+        let own = counter(own);
+        let ahead = names.into_iter().filter(|name| counter(name) < own);
+        Ok(ahead.max_by_key(|name| counter(name)))
+    }
+
+    /// None if the znode is gone.
+    async fn watch(&self, name: &str) -> Result<Option<OneshotWatcher>> {
+        let path = format!("{}/{name}", self.directory);
+        match self.client.get_and_watch_data(&path).await {
+            Ok((_, _, watch)) => Ok(Some(watch)),
+            Err(Error::NoNode) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn until_deleted(watch: OneshotWatcher) -> Result<()> {
+    let event = watch.changed().await.event_type;
+    anyhow::ensure!(event == EventType::NodeDeleted, "a watch fired with {event}");
+    Ok(())
+}
+
+fn counter(name: &str) -> Option<u32> {
+    name.rsplit_once('-')?.1.parse().ok()
+}

@@ -1,0 +1,51 @@
+//! What the tests of wok share: servers, faults, processes and an independent eye.
+//!
+//! In reading order:
+//!
+//! - [`zookeeper`] runs Apache ZooKeeper: one server, an ensemble, or one shared by a test binary.
+//! - [`admin`] looks at the tree and expires sessions, without any code of wok.
+//! - [`proxy`] stands between a client and a server, understands their frames and breaks them.
+//! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
+//! - [`patience`] waits for facts, with a bound that only stops a hang.
+//! - [`stand_in`] is a session without a server, for measuring the host alone.
+//! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
+//! - [`tidy`] checks the repository against its own style guide.
+//!
+//! Invariants: nothing that a test starts outlives the test process, even one that is killed; no
+//! time is waited for its own sake. Deliberately absent: any mock of ZooKeeper that a
+//! recipe is judged by.
+//!
+//! ```no_run
+//! use wok_tests::{admin::Admin, proxy::{Action, Cut, Match, Proxy}, zookeeper};
+//!
+//! # async fn example() -> anyhow::Result<()> {
+//! let server = zookeeper::shared().await;
+//! let path = zookeeper::unique_path();
+//! let proxy = Proxy::start(server.address())?;
+//! let fault = proxy.inject(Match::creates().under(&path), Action::DropReplyAndCut(Cut::Fin));
+//! // ... run a client through `proxy.address()` ...
+//! fault.struck().await?;
+//! let admin = Admin::connect(server.address()).await?;
+//! println!("{:#?}", admin.tree(&path).await?);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod zookeeper;
+
+pub mod admin;
+pub mod proxy;
+
+pub mod process;
+
+pub mod patience;
+
+pub mod frames;
+pub mod guests;
+pub mod launch;
+pub mod ports;
+pub mod scratch;
+
+pub mod stand_in;
+
+pub mod tidy;

@@ -1,0 +1,51 @@
+//! A program and whatever it started, found by a mark in their environment. Process groups and
+//! parents would miss those who left them, which is exactly what some tests provoke.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+pub(super) const VARIABLE: &str = "WOK_TESTS_MARK";
+
+/// A value for [`VARIABLE`] that nobody else has.
+pub(super) fn new_mark() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    format!("{}.{}.", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Who has the mark. Zombies have no environment and are not counted.
+pub(super) fn marked(mark: &str) -> BTreeSet<u32> {
+    let wanted = format!("{VARIABLE}={mark}");
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| has_variable(*id, &wanted)).collect()
+}
+
+fn has_variable(process: u32, wanted: &str) -> bool {
+    // It fails for other users' processes and for those that have just ended.
+    let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+}
+
+/// Kills whoever has the mark, and whoever gets it meanwhile.
+pub(super) fn kill(mark: &str) {
+    let wanted = format!("{VARIABLE}={mark}");
+    // A process can start others only while it lives, so this ends; the bound is for a fork bomb.
+    for _ in 0..1_000 {
+        let ids = marked(mark);
+        if ids.is_empty() {
+            return;
+        }
+        for id in ids {
+            let pid = i32::try_from(id).ok().and_then(Pid::from_raw);
+            let handle = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            // Looked at again: between the list and the handle the id may have become another's.
+            if let Some(handle) = handle.filter(|_| has_variable(id, &wanted)) {
+                pidfd_send_signal(handle, Signal::KILL).ok();
+            }
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,182 @@
+//! A session without a server, for measuring what the host itself costs.
+//!
+//! It answers reads of metadata at once and refuses everything else, so it proves nothing about
+//! ZooKeeper: no test judges a recipe by it.
+//!
+//! The answers come from the session's thread, as those of the real client do. An answer that was
+//! there when it is asked for would never suspend the component, and so would hide how long a
+//! component waits for its turn once its answer has come.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use wok::clock::{Boottime, SystemClock};
+use wok::session::{
+    Acl, Connection, Ensemble, Failure, Refusal, Reply, Request, Session, Stat, Watching,
+};
+use wok::tasks::Tasks;
+
+/// What heartbeats read; participants have mounts, so it is theirs alone.
+const HEARTBEAT_PATH: &str = "/";
+
+/// The thread that sessions live on, as that of [`wok::session::Opener`].
+#[derive(Debug)]
+pub struct SessionThread {
+    runtime: Handle,
+    stop: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl SessionThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// If there is no thread to be had.
+    pub fn start() -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let stop = CancellationToken::new();
+        let stopped = stop.clone();
+        let thread = thread::Builder::new()
+            .name("wok-session".to_owned())
+            .spawn(move || runtime.block_on(stopped.cancelled()))?;
+        Ok(SessionThread { runtime: handle, stop, thread: Some(thread) })
+    }
+
+    /// A session of that timeout, and its heartbeats.
+    pub fn open(&self, timeout: Duration) -> (Arc<Session>, Heartbeats) {
+        let heartbeats = Heartbeats::default();
+        let tasks = Tasks::on(self.runtime.clone());
+        // As bounded as what comes in: a session has a limit of requests in flight.
+        let (requests, inbox) = mpsc::unbounded_channel();
+        tasks.spawn("stand-in", serve(inbox, heartbeats.clone()));
+        let connection = watch::Sender::new(Connection::Up);
+        let ensemble = StandIn { timeout, requests, connection };
+        let clock = Arc::new(SystemClock);
+        let session = Session::new(Box::new(ensemble), Acl::Open, clock, Boottime::now(), tasks);
+        (Arc::new(session), heartbeats)
+    }
+}
+
+impl Drop for SessionThread {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        // It fails only if the thread panicked, which has been printed.
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// When a session last asked for a sign of life, and the longest that it went without asking.
+#[derive(Clone, Debug, Default)]
+pub struct Heartbeats(Arc<Mutex<Beats>>);
+
+#[derive(Debug, Default)]
+struct Beats {
+    last: Option<Instant>,
+    count: u64,
+    longest: Duration,
+}
+
+impl Heartbeats {
+    /// How many there were, and the longest time from one to the next.
+    pub fn so_far(&self) -> (u64, Duration) {
+        let beats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that is overdue counts, too.
+        let since = beats.last.map(|last| last.elapsed()).unwrap_or_default();
+        (beats.count, beats.longest.max(since))
+    }
+
+    fn beat(&self) {
+        let mut beats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let since = beats.last.map(|last| now - last).unwrap_or_default();
+        beats.longest = beats.longest.max(since);
+        beats.last = Some(now);
+        beats.count += 1;
+    }
+}
+
+/// A request, and where its answer goes.
+type Asked = (Request, oneshot::Sender<Result<Reply, Failure>>);
+
+async fn serve(mut inbox: mpsc::UnboundedReceiver<Asked>, heartbeats: Heartbeats) {
+    while let Some((request, reply)) = inbox.recv().await {
+        let answer = match request {
+            Request::Exists(path, Watching::No) => {
+                if path == HEARTBEAT_PATH {
+                    heartbeats.beat();
+                }
+                Ok(Reply::Exists(Some(Stat::default()), None))
+            }
+            _ => Err(Failure::from(Refusal::Unimplemented)),
+        };
+        // Whoever asked may have gone.
+        reply.send(answer).ok();
+    }
+}
+
+#[derive(Debug)]
+struct StandIn {
+    timeout: Duration,
+    requests: mpsc::UnboundedSender<Asked>,
+    connection: watch::Sender<Connection>,
+}
+
+impl Ensemble for StandIn {
+    fn id(&self) -> i64 {
+        1
+    }
+
+    fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    fn submit(&self, request: Request, _: Acl) -> BoxFuture<'static, Result<Reply, Failure>> {
+        let (reply, answer) = oneshot::channel();
+        // Sent here and not when it is awaited: requests go in the order of these calls.
+        let sent = self.requests.send((request, reply));
+        async move {
+            sent.map_err(|_| Failure::SessionLost)?;
+            answer.await.unwrap_or(Err(Failure::SessionLost))
+        }
+        .boxed()
+    }
+
+    fn connection(&self) -> watch::Receiver<Connection> {
+        self.connection.subscribe()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        ready(()).boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wok::session::{SeatLimits, SessionState};
+
+    use super::*;
+    use crate::patience::eventually;
+
+    #[tokio::test]
+    async fn a_session_without_work_is_kept_alive_by_its_heartbeats() {
+        let thread = SessionThread::start().unwrap();
+        let (session, heartbeats) = thread.open(Duration::from_secs(1));
+        eventually("three heartbeats", async || Ok((heartbeats.so_far().0 >= 3).then_some(())))
+            .await
+            .unwrap();
+        assert_eq!(*session.state().borrow(), SessionState::Connected);
+        let seat = session.join("/work", SeatLimits::default()).unwrap();
+        let reply = seat.submit(Request::Exists("/work".to_owned(), Watching::No)).await;
+        assert!(matches!(reply, Ok(Reply::Exists(Some(_), None))), "{reply:?}");
+        drop(seat);
+        session.close().await;
+    }
+}

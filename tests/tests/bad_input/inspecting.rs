@@ -1,0 +1,81 @@
+//! `wok inspect`.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use wok_tests::guests::guest_file;
+use wok_tests::process::Program;
+
+async fn inspect(module: impl AsRef<std::ffi::OsStr>) -> Result<(String, Value)> {
+    let text = Program::wok()?.arg("inspect").arg(&module).run().await?;
+    assert_eq!(text.code(), Some(0), "{text:?}");
+    let json = Program::wok()?.args(["inspect", "--output", "json"]).arg(&module).run().await?;
+    assert_eq!(json.code(), Some(0), "{json:?}");
+    Ok((text.stdout, serde_json::from_str(json.stdout.trim())?))
+}
+
+fn operation<'a>(report: &'a Value, name: &str) -> Result<&'a Value> {
+    let operations = report["operations"].as_array().context("operations")?;
+    operations.iter().find(|it| it["name"] == name).with_context(|| format!("{name}: {report}"))
+}
+
+#[tokio::test]
+async fn a_stock_module_tells_its_operations_and_config_in_its_own_words() -> Result<()> {
+    let (text, report) = inspect("lock").await?;
+    for told in [
+        "lock  wok:lock/lock@0.1.0",
+        "A lock that one participant holds at a time.",
+        "acquire()",
+        "Waits in line for the lock.",
+        "config:",
+        "format: option<enum { curator, kazoo }>",
+    ] {
+        assert!(text.contains(told), "{told:?} is not in {text}");
+    }
+    assert_eq!(report["interface"], "wok:lock/lock@0.1.0");
+    assert_eq!(operation(&report, "acquire")?["parameters"], serde_json::json!([]));
+    let docs = operation(&report, "release")?["docs"].as_str().unwrap_or_default();
+    assert!(docs.starts_with("Gives the lock back"), "{docs}");
+    assert_eq!(report["config"][0]["name"], "format");
+
+    let (text, report) = inspect("leader-election").await?;
+    assert!(text.contains("Becomes a candidate and returns at once"), "{text}");
+    assert_eq!(report["wake"], true);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_digest_and_the_size_are_those_of_the_file() -> Result<()> {
+    for name in ["echo", "hostile"] {
+        let (_directory, file) = guest_file(name)?;
+        let (text, report) = inspect(&file).await?;
+        let sum = Program::new("sha256sum").arg(&file).run().await?;
+        let digest = sum.stdout.split_whitespace().next().context("a digest")?;
+        assert_eq!(report["sha256"], digest);
+        assert_eq!(report["size"], std::fs::metadata(&file)?.len());
+        assert!(text.contains(digest), "{text}");
+        assert_eq!(report["module"], name);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_users_module_is_told_as_a_stock_one() -> Result<()> {
+    let (_directory, file) = guest_file("echo")?;
+    let (text, report) = inspect(&file).await?;
+    for told in [
+        "What goes in comes out.",
+        "several(number: u32, text: string, maybe: option<enum { red, dark-green, blue }>)",
+        "echo-pair(value: tuple<u32, string, bool>) -> tuple<u32, string, bool>",
+        "names: option<list<string>>",
+        "Refuse these settings, in these words.",
+    ] {
+        assert!(text.contains(told), "{told:?} is not in {text}");
+    }
+    let (_directory, file) = guest_file("hostile")?;
+    let (_, hostile) = inspect(&file).await?;
+    let docs = operation(&hostile, "spin")?["docs"].as_str().unwrap_or_default();
+    assert_eq!(docs, "Loops without a host call.");
+    assert_eq!(hostile["config"], Value::Null);
+    assert_eq!(report["wake"], false);
+    Ok(())
+}

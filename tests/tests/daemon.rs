@@ -1,0 +1,153 @@
+//! `wok run`: the daemon on a real server.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use wok_tests::admin::{self, Admin};
+use wok_tests::patience::eventually;
+use wok_tests::process::{OrderFile, Program, Running, Signal};
+use wok_tests::proxy::Proxy;
+use wok_tests::{scratch, zookeeper};
+
+/// A daemon with one election whose leader runs a script.
+struct Daemon {
+    _directory: tempfile::TempDir,
+    config: PathBuf,
+}
+
+impl Daemon {
+    fn new(address: &str, root: &str, script: &str) -> Result<Self> {
+        let directory = scratch::dir()?;
+        let config = directory.path().join("wok.toml");
+        let script = serde_json::to_string(script)?;
+        let text = format!(
+            r#"
+[zookeeper]
+connect = "{address}"
+session-timeout = "4s"
+root = "{root}"
+
+[recipes.scheduler]
+module = "leader-election"
+mount = "/election/scheduler"
+run = {{ call = "volunteer" }}
+while-held = {{ exec = ["sh", "-c", {script}], stop-timeout = "1s" }}
+"#
+        );
+        fs::write(&config, text)?;
+        Ok(Daemon { _directory: directory, config })
+    }
+
+    fn start(&self) -> Result<Running> {
+        Program::wok()?.args([Path::new("run"), &self.config]).start()
+    }
+}
+
+/// A command that says when it begins and when it is asked to stop.
+fn polite(order: &OrderFile, name: &str) -> String {
+    let stop = order.append(&format!("{name} stops")).replace('\'', "'\\''");
+    let begin = order.append(&format!("{name} leads $WOK_FENCE"));
+    format!("trap '{stop}; exit 0' TERM; {begin}; while :; do sleep 0.05; done")
+}
+
+async fn leads(order: &OrderFile, name: &str, times: usize) -> Result<i64> {
+    let prefix = format!("{name} leads ");
+    eventually(&format!("{name} to lead {times} times"), async || {
+        let labels = order.labels()?;
+        let fences: Vec<i64> =
+            labels.iter().filter_map(|label| label.strip_prefix(&prefix)?.parse().ok()).collect();
+        Ok(fences.get(times - 1).copied())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn term_stops_the_command_first_and_hands_over_to_the_next_daemon() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let first = Daemon::new(server.address(), &root, &polite(&order, "first"))?;
+    let second = Daemon::new(server.address(), &root, &polite(&order, "second"))?;
+    let first = first.start()?;
+    leads(&order, "first", 1).await?;
+    let second = second.start()?;
+    second.wait_for_text("Waiting").await?;
+    first.signal(Signal::TERM)?;
+    assert_eq!(first.ended().await?.code(), Some(0));
+    leads(&order, "second", 1).await?;
+    let labels = order.labels()?;
+    let stops = labels.iter().position(|label| label == "first stops");
+    let next = labels.iter().position(|label| label.starts_with("second leads"));
+    assert!(stops.is_some() && stops < next, "{labels:?}");
+    second.signal(Signal::INT)?;
+    assert_eq!(second.ended().await?.code(), Some(0));
+    let admin = Admin::connect(server.address()).await?;
+    assert_eq!(admin.children(&format!("{root}/election/scheduler")).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_killed_daemon_takes_its_command_along_before_another_leads() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let holder = format!(
+        "{}; trap '' TERM; while :; do {}; sleep 0.05; done",
+        order.append("first leads $WOK_FENCE"),
+        order.append("first acts"),
+    );
+    let first = Daemon::new(server.address(), &root, &holder)?;
+    let second = Daemon::new(server.address(), &root, &polite(&order, "second"))?;
+    let first = first.start()?;
+    let before = leads(&order, "first", 1).await?;
+    let second = second.start()?;
+    second.wait_for_text("Waiting").await?;
+    first.signal(Signal::KILL)?;
+    let after = leads(&order, "second", 1).await?;
+    assert!(after > before);
+    let labels = order.labels()?;
+    let next = labels.iter().position(|label| label.starts_with("second leads"));
+    let last = labels.iter().rposition(|label| label == "first acts");
+    assert!(last < next, "{labels:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn after_an_expired_session_the_daemon_leads_again_on_a_new_one() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let daemon = Daemon::new(proxy.address(), &root, &polite(&order, "it"))?;
+    let running = daemon.start()?;
+    let before = leads(&order, "it", 1).await?;
+    let sessions = proxy.sessions();
+    let [session] = sessions.as_slice() else { panic!("one session in {sessions:?}") };
+    admin::expire(server.address(), session).await?;
+    let after = leads(&order, "it", 2).await?;
+    assert!(after > before);
+    assert_eq!(proxy.sessions().len(), 2);
+    running.signal(Signal::TERM)?;
+    assert_eq!(running.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_waits_for_an_ensemble_that_is_not_there_yet() -> Result<()> {
+    let mut server = zookeeper::Server::start(zookeeper::Options::default()).await?;
+    server.stop().await?;
+    let order = OrderFile::new()?;
+    let daemon = Daemon::new(server.address(), "/late", &polite(&order, "it"))?;
+    let running = daemon.start()?;
+    running.wait_for_text("no session").await?;
+    server.restart().await?;
+    leads(&order, "it", 1).await?;
+    running.signal(Signal::TERM)?;
+    assert_eq!(running.ended().await?.code(), Some(0));
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! What a participant that fails leaves behind: nothing.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use wok::participant::{CallError, Ending, Loss, Notice};
+
+use crate::scene::Scene;
+
+/// How long the caller of an operation that never ends waits.
+const SOON: Option<Duration> = Some(Duration::from_millis(200));
+
+#[tokio::test]
+async fn a_claim_whose_holder_faults_is_lost_once_and_goes_to_the_next_in_line() -> Result<()> {
+    let scene = Scene::new().await?;
+    for (operation, told) in [("trap", "trap trapped"), ("spin", "limits.cpu-per-call")] {
+        let mut holder = scene.hostile()?;
+        let held = holder.answer("hold", json!({})).await.unwrap();
+        let mut next = scene.next_in_line()?;
+        let acquiring = async {
+            let granted = next.call("acquire", json!({})).await??;
+            anyhow::Ok(granted.value.unwrap())
+        };
+        let attacking = async {
+            // Once it stands in line: then there are two.
+            scene.admin.wait_children(&scene.mount, "two contenders", |it| it.len() == 2).await?;
+            holder.call(operation, json!({})).await
+        };
+        let (outcome, _) = scene.beside(async { tokio::try_join!(acquiring, attacking) }).await?;
+        let (granted, answer) = outcome;
+        assert_eq!(answer, Err(CallError::Ended));
+        let fence = |it: &Value| it["fence"].as_u64();
+        assert!(fence(&granted) > fence(&held), "{granted} after {held}");
+        let notices = holder.notices().await?;
+        let losses: Vec<_> = notices
+            .iter()
+            .filter_map(|notice| match notice {
+                Notice::Lost(Loss::Fault(fault)) => Some(fault.as_str()),
+                _ => None,
+            })
+            .collect();
+        let [loss] = losses.as_slice() else { panic!("one loss in {notices:?}") };
+        assert!(loss.contains(told), "{loss}");
+        let last = notices.last().context("a last notice")?;
+        assert!(matches!(last, Notice::Ended(Ending::Lost(Loss::Fault(_)))), "{last:?}");
+        next.told(|notice| matches!(notice, Notice::Held { .. })).await?;
+        next.leave().await?;
+        assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operation_that_faults_right_after_its_claim_loses_it() -> Result<()> {
+    let scene = Scene::new().await?;
+    for operation in ["trap-while-holding", "spin-while-holding"] {
+        let mut guest = scene.hostile()?;
+        let attacking = async {
+            let answer = guest.call(operation, json!({})).await?;
+            assert_eq!(answer, Err(CallError::Ended));
+            guest.notices().await
+        };
+        let (notices, _) = scene.beside(attacking).await?;
+        let kinds: Vec<_> = notices
+            .iter()
+            .map(|notice| match notice {
+                Notice::Waiting { .. } => "waiting",
+                Notice::Held { .. } => "held",
+                Notice::Lost(Loss::Fault(_)) => "lost",
+                Notice::Ended(Ending::Lost(Loss::Fault(_))) => "ended",
+                _ => "another",
+            })
+            .collect();
+        assert_eq!(kinds, ["waiting", "held", "lost", "ended"], "{notices:?}");
+        assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operation_that_ignores_its_cancellation_is_dropped_after_the_grace() -> Result<()> {
+    let scene = Scene::new().await?;
+    for operation in ["never-return-on-cancel", "yield-loop"] {
+        let mut guest = scene.hostile()?;
+        let attacking = async {
+            let start = Instant::now();
+            let answer = guest.call_for(operation, json!({}), SOON).await?;
+            assert_eq!(answer, Err(CallError::Cancelled), "{operation}");
+            // The caller's 200 ms and the grace of a second.
+            assert!(start.elapsed() >= Duration::from_millis(1_200), "{:?}", start.elapsed());
+            guest.ending().await
+        };
+        let (ending, holds) = scene.beside(attacking).await?;
+        let Ending::Failed(fault) = ending else { panic!("{ending:?}") };
+        assert!(fault.contains("did not return within 1s of being cancelled"), "{fault}");
+        assert!(holds >= 3, "{holds} holds of the neighbour in more than a second");
+        assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operation_that_spins_when_cancelled_is_ended_by_its_processor_time() -> Result<()> {
+    let scene = Scene::new().await?;
+    let mut guest = scene.hostile()?;
+    let attacking = async {
+        guest.call_for("spin-on-cancel", json!({}), SOON).await?.unwrap_err();
+        guest.ending().await
+    };
+    let (ending, _) = scene.beside(attacking).await?;
+    let Ending::Failed(fault) = ending else { panic!("{ending:?}") };
+    assert!(fault.contains("limits.cpu-per-call"), "{fault}");
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_cancelled_operation_does_not_clean_up_goes_when_its_participant_leaves()
+-> Result<()> {
+    let scene = Scene::new().await?;
+    let guest = scene.hostile()?;
+    let cancelled = async { guest.call_for("leave-on-cancel", json!({}), SOON).await };
+    let (answer, _) = scene.beside(cancelled).await?;
+    assert_eq!(answer, Err(CallError::Cancelled));
+    // The participant goes on, and so does what it created.
+    assert_eq!(scene.left_behind().await?.len(), 1);
+    assert_eq!(guest.answer("woken", json!({})).await, Ok(json!([0, 0])));
+    scene.beside(guest.leave()).await?;
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn all_contenders_of_a_participant_go_when_it_leaves() -> Result<()> {
+    let scene = Scene::new().await?;
+    let guest = scene.hostile()?;
+    let contending =
+        async { Ok(guest.answer("contend-and-leave", json!({"count": 50})).await.unwrap()) };
+    let (paths, _) = scene.beside(contending).await?;
+    assert_eq!(paths.as_array().map(Vec::len), Some(50));
+    assert_eq!(scene.left_behind().await?.len(), 50);
+    scene.beside(guest.leave()).await?;
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn dropping_a_participant_ends_it() -> Result<()> {
+    let scene = Scene::new().await?;
+    let guest = scene.hostile()?;
+    guest.answer("contend-and-leave", json!({"count": 3})).await.unwrap();
+    let crate::scene::Guest { participant, mut follower, .. } = guest;
+    drop(participant);
+    let ending = async {
+        while let Some(notice) = follower.next().await {
+            if let Notice::Ended(ending) = notice {
+                return Ok(ending);
+            }
+        }
+        anyhow::bail!("no end was told")
+    };
+    let (ending, _) = scene.beside(ending).await?;
+    assert_eq!(ending, Ending::Left);
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}

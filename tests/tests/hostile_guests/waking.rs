@@ -1,0 +1,81 @@
+//! What `wake` does wrong.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use wok::guest::Limits;
+use wok::participant::{Ending, Loss};
+use wok_tests::patience::eventually;
+
+use crate::scene::{Guest, Room, Scene};
+
+fn at_once(then: &str) -> Value {
+    json!({"after-ms": 1, "then": then})
+}
+
+/// How often `wake` was called.
+async fn woken(guest: &Guest) -> u64 {
+    let woken = guest.answer("woken", json!({})).await.unwrap();
+    woken[0].as_u64().unwrap()
+}
+
+async fn woken_once(guest: &Guest) -> Result<()> {
+    eventually("a wake", async || Ok((woken(guest).await == 1).then_some(()))).await
+}
+
+#[tokio::test]
+async fn a_wake_that_faults_ends_its_participant_alone() -> Result<()> {
+    let scene = Scene::new().await?;
+    for (then, told) in [("spin", "wake used more than 100ms"), ("trap", "wake trapped")] {
+        let mut guest = scene.hostile()?;
+        let attacking = async {
+            guest.answer("wake-when", at_once(then)).await.unwrap();
+            guest.ending().await
+        };
+        let (ending, _) = scene.beside(attacking).await?;
+        let Ending::Failed(fault) = ending else { panic!("{ending:?}") };
+        assert!(fault.contains(told), "{fault}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wake_that_faults_while_its_participant_holds_loses_the_claim() -> Result<()> {
+    let scene = Scene::new().await?;
+    let mut guest = scene.hostile()?;
+    guest.answer("hold", json!({})).await.unwrap();
+    let attacking = async {
+        guest.answer("wake-when", at_once("trap")).await.unwrap();
+        guest.ending().await
+    };
+    let (ending, _) = scene.beside(attacking).await?;
+    assert!(matches!(&ending, Ending::Lost(Loss::Fault(it)) if it.contains("wake")), "{ending:?}");
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wake_that_waits_is_refused_and_goes_on() -> Result<()> {
+    let scene = Scene::new().await?;
+    for then in ["wait", "leave", "count"] {
+        let guest = scene.hostile()?;
+        guest.answer("wake-when", at_once(then)).await.unwrap();
+        scene.beside(woken_once(&guest)).await?;
+        // It was woken for the one watch, and is no more.
+        assert_eq!(guest.answer("woken", json!({})).await, Ok(json!([1, 1])));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wake_that_arms_itself_again_is_slowed_and_its_participant_can_be_called_and_left()
+-> Result<()> {
+    let scene = Scene::new().await?;
+    let limits = Limits { calls_per_second: 100, ..Limits::default() };
+    let guest = scene.hostile_in(Room { limits, ..Room::default() })?;
+    guest.answer("wake-when", at_once("again")).await.unwrap();
+    let waking = eventually("many wakes", async || Ok((woken(&guest).await > 250).then_some(())));
+    let ((), holds) = scene.beside(waking).await?;
+    assert!(holds >= 3, "{holds} holds of the neighbour");
+    scene.beside(guest.leave()).await?;
+    Ok(())
+}

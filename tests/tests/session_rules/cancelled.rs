@@ -1,0 +1,223 @@
+//! Rule 2: whatever ends a participant or one of its requests, its ephemeral znodes go, and nobody
+//! else's do.
+
+use std::pin::pin;
+
+use anyhow::Result;
+use futures_util::FutureExt;
+use wok::session::{CreateMode, Failure, Refusal};
+use wok_tests::frames::Opcode;
+use wok_tests::proxy::{Action, Cut, Match};
+
+use crate::room::{
+    LONG_TIMEOUT, Room, TIMEOUT, contender, create, create_named, ever_created, hold, round_trip,
+};
+
+#[tokio::test]
+async fn a_contend_dropped_before_it_is_sent_creates_nothing() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    room.disconnect().await?;
+    {
+        let mut contend = pin!(seat.contend(&room.path, contender(), Vec::new()));
+        assert!(contend.as_mut().now_or_never().is_none());
+    }
+    room.proxy.heal();
+    round_trip(&seat).await?;
+    seat.retire().await;
+    assert_eq!(ever_created(&room.admin, &room.path).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_contend_dropped_after_any_of_its_requests_leaves_nothing() -> Result<()> {
+    // Create, three for the parents, create again: as the sweep of lost replies asserts.
+    for nth in 1..=5 {
+        let room = Room::open(LONG_TIMEOUT).await?;
+        let directory = format!("{}/locks", room.path);
+        let seat = room.seat();
+        let when = Match::any().under(&room.path).nth(nth);
+        let stalled = room.proxy.inject(when, Action::StallReplies);
+        tokio::select! {
+            outcome = seat.contend(&directory, contender(), Vec::new()) => {
+                panic!("request {nth} was answered: {outcome:?}")
+            }
+            struck = stalled.struck() => drop(struck?),
+        }
+        if nth == 5 {
+            // So that it is really there when the participant thinks better of it.
+            room.admin.wait_children(&directory, "the contender", |names| names.len() == 1).await?;
+        }
+        room.proxy.heal();
+        room.admin.wait_children(&directory, "nothing", <[_]>::is_empty).await?;
+        seat.retire().await;
+        assert_eq!(room.admin.children(&directory).await?, Vec::<String>::new());
+        // The seat is none the worse for it.
+        let path = hold(&seat, &directory).await?;
+        seat.release(&path).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_dropped_midway_still_deletes() -> Result<()> {
+    for fault in [Action::HalfOpen, Action::StallReplies, Action::DropReplyAndCut(Cut::Reset)] {
+        let room = Room::open(TIMEOUT).await?;
+        let seat = room.seat();
+        let path = hold(&seat, &room.path).await?;
+        let struck = room.proxy.inject(Match::opcode(Opcode::Delete), fault);
+        tokio::select! {
+            biased;
+            seen = struck.struck() => drop(seen?),
+            outcome = seat.release(&path) => panic!("{fault:?}: {outcome:?}"),
+        }
+        // Nothing is healed: the janitor finds another connection by itself.
+        room.admin.wait_gone(&path).await?;
+        let again = seat.release(&path).await;
+        assert!(matches!(again, Err(Failure::Invalid(_))), "{fault:?}: {again:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dropped_seat_takes_everything_along() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    hold(&seat, &room.path).await?;
+    create_named(&seat, &format!("{}/named", room.path)).await?;
+    let lost = Match::creates().under(&format!("{}/lost", room.path));
+    room.proxy.inject(lost, Action::DropReplyAndCut(Cut::Fin));
+    let outcome = create_named(&seat, &format!("{}/lost", room.path)).await;
+    let failure = outcome.expect_err("its reply is lost");
+    assert_eq!(failure.downcast_ref(), Some(&Failure::OutcomeUnknown));
+    let there = room.admin.children(&room.path).await?;
+    assert!(there.len() == 3 && there.contains(&"lost".to_owned()), "{there:?}");
+    drop(seat);
+    room.admin.wait_children(&room.path, "nothing", <[_]>::is_empty).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn retiring_is_done_when_everything_is_gone() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    hold(&seat, &room.path).await?;
+    for name in ["a", "b"] {
+        create_named(&seat, &format!("{}/{name}", room.path)).await?;
+    }
+    let lost = format!("{}/lost", room.path);
+    room.proxy.inject(Match::creates().under(&lost), Action::DropReplyAndCut(Cut::Reset));
+    assert!(create_named(&seat, &lost).await.is_err());
+    // The clean-up is struck, too.
+    room.proxy.inject(Match::opcode(Opcode::Delete).nth(2), Action::DropReplyAndCut(Cut::Fin));
+    seat.retire().await;
+    assert_eq!(room.admin.children(&room.path).await?, Vec::<String>::new());
+    assert_eq!(ever_created(&room.admin, &room.path).await?, 4);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_lost_create_that_did_not_happen_is_not_cleaned_up_at_the_cost_of_another() -> Result<()>
+{
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let named = format!("{}/named", room.path);
+    room.admin.create(&room.path, b"").await?;
+    let (seat, neighbour) = (room.seat(), room.seat());
+    room.proxy.inject(Match::creates().under(&named), Action::CutBefore(Cut::Reset));
+    assert!(create_named(&seat, &named).await.is_err());
+    // Ephemeral, and of the same session: only the ledgers tell whose it is.
+    let other = loop {
+        // Refused while the first one's create is unsettled.
+        match neighbour.submit(create(&named, CreateMode::Ephemeral)).await {
+            Err(Failure::OverLimit(_)) => break None,
+            Ok(_) => break room.admin.stat(&named).await?,
+            Err(Failure::OutcomeUnknown) => {}
+            Err(failure) => return Err(failure.into()),
+        }
+    };
+    assert_eq!(other, None, "two participants may be creating one name at a time");
+    seat.retire().await;
+    let stat = create_named(&neighbour, &named).await?;
+    drop(seat);
+    round_trip(&neighbour).await?;
+    assert_eq!(room.admin.stat(&named).await?.map(|it| it.czxid), Some(stat.czxid));
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_clients_znode_of_the_same_name_is_left_alone() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (first, second) = (format!("{}/first", room.path), format!("{}/second", room.path));
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    for named in [&first, &second] {
+        create_named(&seat, named).await?;
+        room.admin.delete(named).await?;
+        room.admin.create(named, b"another's").await?;
+    }
+    seat.release(&first).await?;
+    drop(seat);
+    let sentinel = room.seat();
+    round_trip(&sentinel).await?;
+    // Closing ends the session's own ephemerals, these are not.
+    room.session.close().await;
+    assert!(room.admin.stat(&first).await?.is_some());
+    assert!(room.admin.stat(&second).await?.is_some());
+    assert!(room.proxy.requests(&Match::opcode(Opcode::Delete)).is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_delete_of_unknown_outcome_is_not_repeated_on_another_clients_znode() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let named = format!("{}/named", room.path);
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    create_named(&seat, &named).await?;
+    let deletes = Match::opcode(Opcode::Delete).under(&named);
+    let struck = room.proxy.inject(deletes.clone(), Action::DropReplyAndCut(Cut::Reset));
+    let replaced = async {
+        struck.struck().await?;
+        room.proxy.refuse();
+        room.admin.wait_gone(&named).await?;
+        let stat = room.admin.create(&named, b"another's").await?;
+        room.proxy.heal();
+        anyhow::Ok(stat)
+    };
+    let (released, stat) = tokio::join!(seat.release(&named), replaced);
+    released?;
+    let there = room.admin.stat(&named).await?;
+    assert_eq!(there.map(|it| it.czxid), Some(stat?.czxid));
+    assert_eq!(room.proxy.requests(&deletes).len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_named_create_whose_reply_was_lost_can_be_claimed_released_and_repeated() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let named = format!("{}/named", room.path);
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    let lose = |action| room.proxy.inject(Match::creates().under(&named), action);
+    lose(Action::DropReplyAndCut(Cut::Reset));
+    assert!(create_named(&seat, &named).await.is_err());
+    let stat = room.admin.stat(&named).await?.expect("the server carried it out");
+    assert_eq!(seat.claim(&named).await?, stat.czxid.unsigned_abs());
+    seat.release(&named).await?;
+    assert!(room.admin.stat(&named).await?.is_none());
+
+    lose(Action::CutBefore(Cut::Reset));
+    assert!(create_named(&seat, &named).await.is_err());
+    assert!(matches!(seat.claim(&named).await, Err(Failure::Invalid(_))), "there is none");
+
+    lose(Action::DropReplyAndCut(Cut::Fin));
+    assert!(create_named(&seat, &named).await.is_err());
+    let again = seat.submit(create(&named, CreateMode::Ephemeral)).await.map(drop);
+    assert_eq!(again, Err(Refusal::NodeExists.into()));
+    seat.release(&named).await?;
+    create_named(&seat, &named).await?;
+    Ok(())
+}

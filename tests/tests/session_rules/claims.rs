@@ -1,0 +1,240 @@
+//! Rules 3 and 8: what a claim is, how its loss is told, and writes that depend on it.
+
+use std::pin::pin;
+
+use anyhow::Result;
+use futures_util::FutureExt;
+use wok::session::{Failure, Refusal, Request, Seat, Write};
+use wok_tests::frames::Opcode;
+use wok_tests::patience::{eventually, within};
+use wok_tests::proxy::{Action, Cut, Match};
+
+use crate::room::{
+    LONG_TIMEOUT, Room, contender, create_named, delete, hold, round_trip, watch_data,
+};
+
+async fn loss(seat: &Seat) -> Result<String> {
+    within("the claim to be lost", seat.until_claim_lost()).await
+}
+
+/// Whatever the session was sent so far has been heard of: a loss that is not told now is none.
+async fn check_no_loss(seat: &Seat) -> Result<()> {
+    round_trip(seat).await?;
+    let told = seat.until_claim_lost().now_or_never();
+    anyhow::ensure!(told.is_none(), "a loss is told: {told:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn only_a_znode_of_the_own_ledger_can_be_claimed() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (seat, neighbour) = (room.seat(), room.seat());
+    let (neighbours, _) = neighbour.contend(&room.path, contender(), Vec::new()).await?;
+    let others = format!("{}/others", room.path);
+    room.admin.create(&others, b"").await?;
+    for path in [&neighbours, &others, &room.path] {
+        let refused = seat.claim(path).await;
+        let Err(Failure::Invalid(text)) = refused else { panic!("{path}: {refused:?}") };
+        assert!(text.contains(path.as_str()), "{text}");
+        assert!(matches!(seat.release(path).await, Err(Failure::Invalid(_))));
+    }
+    neighbour.claim(&neighbours).await?;
+    assert!(!seat.has_claim() && neighbour.has_claim());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_znode_that_is_gone_or_replaced_cannot_be_claimed() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let named = format!("{}/named", room.path);
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    let (gone, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+    create_named(&seat, &named).await?;
+    room.admin.delete(&gone).await?;
+    room.admin.delete(&named).await?;
+    room.admin.create(&named, b"").await?;
+    for path in [&gone, &named] {
+        let refused = seat.claim(path).await;
+        assert_eq!(refused, Err(Refusal::NoNode.into()), "{path}");
+    }
+    assert!(!seat.has_claim());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_deleted_by_hand_is_lost_and_told_once() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (seat, neighbour) = (room.seat(), room.seat());
+    let path = hold(&seat, &room.path).await?;
+    hold(&neighbour, &room.path).await?;
+    check_no_loss(&seat).await?;
+    room.admin.delete(&path).await?;
+    assert_eq!(loss(&seat).await?, path);
+    assert!(!seat.has_claim());
+    check_no_loss(&seat).await?;
+    check_no_loss(&neighbour).await
+}
+
+#[tokio::test]
+async fn a_claim_deleted_while_the_connection_is_down_is_lost() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let path = hold(&seat, &room.path).await?;
+    room.disconnect().await?;
+    room.admin.delete(&path).await?;
+    room.proxy.heal();
+    assert_eq!(loss(&seat).await?, path);
+    Ok(())
+}
+
+#[tokio::test]
+async fn new_data_in_the_claims_znode_is_no_loss_and_its_deletion_still_is() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let path = hold(&seat, &room.path).await?;
+    let reads = Match::opcode(Opcode::GetData).under(&path);
+    let mut lost = pin!(loss(&seat));
+    for changes in 1..=3 {
+        room.admin.set(&path, b"changed").await?;
+        let looked = eventually("another look", async || {
+            let answered =
+                room.proxy.requests(&reads).iter().filter(|it| it.answer.is_some()).count();
+            Ok((answered > changes).then_some(()))
+        });
+        tokio::select! {
+            looked = looked => looked?,
+            told = &mut lost => panic!("a loss is told: {told:?}"),
+        }
+        round_trip(&seat).await?;
+    }
+    assert!(lost.as_mut().now_or_never().is_none());
+    assert!(seat.has_claim());
+    room.admin.delete(&path).await?;
+    assert_eq!(lost.await?, path);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_neighbours_watch_makes_a_claim_cost_no_request() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (seat, waiter) = (room.seat(), room.seat());
+    let (path, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+    let watch = watch_data(&waiter, &path).await?;
+    let about = Match::any().under(&path);
+    let before = room.proxy.requests(&about).len();
+    seat.claim(&path).await?;
+    round_trip(&seat).await?;
+    assert_eq!(room.proxy.requests(&about).len(), before);
+    // The claim keeps the watch alive on its own.
+    drop((watch, waiter));
+    round_trip(&seat).await?;
+    room.admin.delete(&path).await?;
+    assert_eq!(loss(&seat).await?, path);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_neighbours_watch_that_has_fired_confirms_nothing() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (seat, waiter) = (room.seat(), room.seat());
+    let (path, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+    let _watch = watch_data(&waiter, &path).await?;
+    room.admin.delete(&path).await?;
+    round_trip(&seat).await?;
+    assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_is_not_a_loss() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let path = hold(&seat, &room.path).await?;
+    let mut lost = pin!(seat.until_claim_lost());
+    // Followed while it is released, as a participant does it.
+    tokio::select! {
+        released = seat.release(&path) => released?,
+        told = &mut lost => panic!("a loss is told: {told:?}"),
+    }
+    round_trip(&seat).await?;
+    assert_eq!(lost.as_mut().now_or_never(), None);
+
+    for fault in [None, Some(Action::DropReplyAndCut(Cut::Reset))] {
+        let path = hold(&seat, &room.path).await?;
+        if let Some(fault) = fault {
+            room.proxy.inject(Match::opcode(Opcode::Delete).under(&path), fault);
+        }
+        tokio::select! {
+            released = seat.release(&path) => released?,
+            told = &mut lost => panic!("a loss is told: {told:?}"),
+        }
+        round_trip(&seat).await?;
+        assert_eq!(lost.as_mut().now_or_never(), None);
+    }
+
+    let path = hold(&seat, &room.path).await?;
+    let writes = vec![Write::Delete { path, version: None }];
+    tokio::select! {
+        deleted = seat.submit(Request::Multi(writes)) => drop(deleted?),
+        told = &mut lost => panic!("a loss is told: {told:?}"),
+    }
+    round_trip(&seat).await?;
+    assert_eq!(lost.as_mut().now_or_never(), None);
+    assert!(!seat.has_claim());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_stays_as_long_as_something_depends_on_it() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let deletes = Match::opcode(Opcode::Delete);
+    let (seat, witness) = (room.seat(), room.seat());
+    let multi =
+        |path: &str| Request::Multi(vec![Write::Delete { path: path.into(), version: None }]);
+    for way in 0..4 {
+        let path = hold(&seat, &room.path).await?;
+        let token = seat.depend();
+        room.proxy.clear_log();
+        let mut gone = pin!(async {
+            match way {
+                0 => seat.release(&path).await,
+                1 => seat.submit(delete(&path)).await.map(drop),
+                2 => seat.submit(multi(&path)).await.map(drop),
+                _ => seat.pipeline(vec![delete(&path)]).await.map(drop),
+            }
+        });
+        assert!(gone.as_mut().now_or_never().is_none(), "way {way}");
+        round_trip(&witness).await?;
+        assert!(gone.as_mut().now_or_never().is_none(), "way {way}");
+        round_trip(&witness).await?;
+        assert!(room.proxy.requests(&deletes).is_empty(), "way {way}");
+        assert!(room.admin.stat(&path).await?.is_some());
+        drop(token);
+        gone.await?;
+        assert!(room.admin.stat(&path).await?.is_none());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fenced_write_fails_once_the_claim_is_gone() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let guarded = format!("{}/guarded", room.path);
+    room.admin.create(&guarded, b"0").await?;
+    let seat = room.seat();
+    let path = hold(&seat, &room.path).await?;
+    let fenced = |data: &[u8]| {
+        Request::Multi(vec![
+            Write::Check { path: path.clone(), version: None },
+            Write::SetData { path: guarded.clone(), data: data.into(), version: None },
+        ])
+    };
+    seat.submit(fenced(b"1")).await?;
+    room.admin.delete(&path).await?;
+    let refused = seat.submit(fenced(b"2")).await.map(drop);
+    assert_eq!(refused, Err(Failure::Refused { refusal: Refusal::NoNode, index: Some(0) }));
+    let (data, _) = room.admin.get(&guarded).await?.expect("it was created");
+    assert_eq!(data, b"1");
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! What a session that cannot be opened says: each problem in its own words, within a bound.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use tokio::net::TcpListener;
+use wok::session::{
+    ConnectError, ConnectOptions, CreateMode, Opener, SaslLogin, SeatLimits, Secret, Tls,
+    TlsIdentity,
+};
+use wok_tests::patience::within;
+use wok_tests::zookeeper::{self, Certificates, Options, Server};
+
+use crate::room::{LONG_TIMEOUT, TIMEOUT, create, round_trip};
+
+async fn refused(options: ConnectOptions) -> Result<ConnectError> {
+    let opener = Opener::new(options)?;
+    let outcome = within("an error", opener.open()).await?;
+    Ok(outcome.expect_err("it cannot be opened"))
+}
+
+#[track_caller]
+fn check_says(error: &ConnectError, parts: &[&str]) {
+    let text = error.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in: {text}");
+    }
+}
+
+fn tls(certificates: &Certificates) -> Tls {
+    let key = Secret::new(&certificates.client_key);
+    let identity = TlsIdentity { certificate: certificates.client.clone(), key };
+    Tls { ca: certificates.authority.clone(), identity: Some(identity) }
+}
+
+#[tokio::test]
+async fn a_closed_port_is_named() -> Result<()> {
+    let port = wok_tests::ports::free()?;
+    let host = format!("127.0.0.1:{port}");
+    let error = refused(ConnectOptions::new(&host, TIMEOUT)).await?;
+    check_says(&error, &[&host, "connection refused"]);
+    // Each host of several.
+    let other = format!("127.0.0.1:{}", wok_tests::ports::free()?);
+    let error = refused(ConnectOptions::new(format!("{host},{other}"), TIMEOUT)).await?;
+    check_says(&error, &[&format!("{host}: connection refused"), &format!("{other}: ")]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_without_an_address_is_named() -> Result<()> {
+    let error = refused(ConnectOptions::new("zookeeper.invalid:2181", TIMEOUT)).await?;
+    check_says(&error, &["zookeeper.invalid:2181", "no address"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_accepts_and_says_nothing_is_named_within_a_bound() -> Result<()> {
+    let silent = TcpListener::bind("127.0.0.1:0").await?;
+    let host = silent.local_addr()?.to_string();
+    let error = refused(ConnectOptions::new(&host, Duration::from_secs(2))).await?;
+    check_says(&error, &[&host, "no session"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_host_that_answers_is_enough() -> Result<()> {
+    let closed = wok_tests::ports::free()?;
+    let hosts = format!("127.0.0.1:{closed},{}", zookeeper::shared().await.address());
+    let opener = Opener::new(ConnectOptions::new(hosts, TIMEOUT))?;
+    let session = within("a session", opener.open()).await??;
+    session.close().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn tls_works_with_the_right_authority_and_names_what_is_wrong_otherwise() -> Result<()> {
+    let certificates = Certificates::generate()?;
+    let server = Server::start(Options::default().tls(&certificates)).await?;
+    let secure = server.secure_address().expect("the options ask for it");
+    // Long, because a server's first handshake is slow and the client waits two fifths of this.
+    let with = |tls: Option<Tls>, hosts: &str| ConnectOptions {
+        tls,
+        ..ConnectOptions::new(hosts, LONG_TIMEOUT)
+    };
+
+    let opener = Opener::new(with(Some(tls(&certificates)), &secure))?;
+    let session = opener.open().await?;
+    let seat = session.join("/tls", SeatLimits::default())?;
+    seat.submit(create("/tls", CreateMode::Persistent)).await?;
+    session.close().await;
+
+    let strangers = Certificates::generate()?;
+    let wrong = refused(with(Some(tls(&strangers)), &secure)).await?;
+    check_says(&wrong, &[&secure, "tls handshake failed", "certificate"]);
+
+    let nobody = Tls { identity: None, ..tls(&certificates) };
+    let unnamed = refused(with(Some(nobody), &secure)).await?;
+    check_says(&unnamed, &[&secure, "tls handshake failed", "cert-file"]);
+
+    let plain_port = refused(with(Some(tls(&certificates)), server.address())).await?;
+    check_says(&plain_port, &[server.address(), "tls handshake failed"]);
+
+    let no_tls = refused(with(None, &secure)).await?;
+    check_says(&no_tls, &[&secure, "no session", "tls"]);
+
+    let garbled = Tls { ca: "not a certificate".into(), identity: None };
+    let garbled = refused(with(Some(garbled), &secure)).await?;
+    check_says(&garbled, &["ca-file"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn sasl_works_with_the_right_password_and_says_so_otherwise() -> Result<()> {
+    let server = Server::start(Options::default().sasl_user("ada", "secret")).await?;
+    let login = |password: &str| {
+        let password = Secret::new(password);
+        let sasl = Some(SaslLogin { user: "ada".into(), password });
+        ConnectOptions { sasl, ..ConnectOptions::new(server.address(), TIMEOUT) }
+    };
+    let opener = Opener::new(login("secret"))?;
+    let session = opener.open().await?;
+    round_trip(&session.join("/", SeatLimits::default())?).await?;
+    session.close().await;
+
+    let error = refused(login("wrong")).await?;
+    check_says(&error, &[server.address(), "credentials", "password"]);
+    assert!(matches!(error, ConnectError::AuthFailed { .. }), "{error:?}");
+    assert!(!format!("{error:?}").contains("wrong"), "the password is not repeated");
+    Ok(())
+}

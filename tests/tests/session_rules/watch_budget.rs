@@ -1,0 +1,108 @@
+//! Rule 6: a session never watches more than its client can watch again after a reconnect.
+
+use anyhow::{Result, ensure};
+use futures_util::future::try_join_all;
+use wok::session::{Failure, Seat, SeatLimits, SessionState};
+use wok_tests::frames::Opcode;
+use wok_tests::patience::eventually;
+use wok_tests::proxy::{Cut, Match};
+
+use crate::room::{LONG_TIMEOUT, Room, contender, fired, round_trip, watch_data};
+
+/// Far below what would make a second frame of 128 KiB when watches are set again.
+const MOST_BYTES: usize = 100 * 1024;
+
+fn join_until_refused(room: &Room) -> (Vec<Seat>, Failure) {
+    let mut seats = Vec::new();
+    loop {
+        match room.session.join(&room.path, SeatLimits::default()) {
+            Ok(seat) => seats.push(seat),
+            Err(refusal) => return (seats, refusal),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_participant_too_many_is_refused_when_it_joins() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.proxy.clear_log();
+    let (mut seats, refusal) = join_until_refused(&room);
+    let Failure::OverLimit(text) = &refusal else { panic!("{refusal:?}") };
+    ensure!(text.contains(&room.path), "{text}");
+    // Each can watch one znode below its mount at a time, or a predecessor and a claim in turn.
+    ensure!(seats.len() * (room.path.len() + 64) > MOST_BYTES - 200, "only {}", seats.len());
+    ensure!(room.proxy.requests(&Match::any().under(&room.path)).is_empty());
+    seats.pop();
+    room.session.join(&room.path, SeatLimits::default())?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn all_that_joined_can_wait_at_once_and_a_reconnect_wakes_none_and_loses_none() -> Result<()>
+{
+    let mut room = Room::open(LONG_TIMEOUT).await?;
+    // As long as a mount usually is: the length decides how many fit.
+    room.path = format!("/waiters-{}", std::process::id());
+    room.admin.create(&room.path, b"").await?;
+    let (seats, _) = join_until_refused(&room);
+    ensure!(seats.len() >= 1_000, "only {}", seats.len());
+    let waiting = seats.iter().map(async |seat| {
+        let (path, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+        let watch = watch_data(seat, &path).await?;
+        Ok::<_, Failure>((path, watch))
+    });
+    let waiting = try_join_all(waiting).await?;
+
+    room.proxy.clear_log();
+    room.proxy.cut_all(Cut::Reset);
+    // Two round trips: one may be answered by a connection that is about to break again.
+    for seat in seats.iter().take(2) {
+        round_trip(seat).await?;
+    }
+    let set_again =
+        Match::any().and(|seen| matches!(seen.opcode, Opcode::SetWatches | Opcode::SetWatches2));
+    let frames = eventually("the watches to be set again", async || {
+        let seen = room.proxy.requests(&set_again);
+        Ok(seen.iter().all(|frame| frame.answer.is_some()).then_some(seen))
+    })
+    .await?;
+    ensure!(frames.len() == 1, "{} frames", frames.len());
+    ensure!(frames[0].length < 128 * 1024, "{} bytes", frames[0].length);
+    ensure!(waiting.iter().all(|(_, watch)| watch.fired().is_none()), "a reconnect is no event");
+
+    for (path, watch) in waiting {
+        room.admin.delete(&path).await?;
+        fired(watch).await?;
+    }
+    assert_eq!(*room.session.state().borrow(), SessionState::Connected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_participant_cannot_watch_more_than_the_session_has_left() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let long = format!("{}/{}", room.path, "n".repeat(MOST_BYTES / 32));
+    room.admin.create(&long, b"").await?;
+    let (greedy, neighbour) = (room.seat(), room.seat());
+    let (own, _) = neighbour.contend(&room.path, contender(), Vec::new()).await?;
+    let mut watches = Vec::new();
+    let refusal = loop {
+        match watch_data(&greedy, &long).await {
+            Ok(watch) => watches.push(watch),
+            Err(refusal) => break refusal,
+        }
+    };
+    ensure!(matches!(refusal, Failure::OverLimit(_)), "{refusal:?}");
+    ensure!((watches.len() + 1) * long.len() > MOST_BYTES - 400, "only {}", watches.len());
+    // What the neighbour reserved when it joined is still its own.
+    neighbour.claim(&own).await?;
+    // What is dropped, or has fired, is free again.
+    watches.pop();
+    watches.push(watch_data(&greedy, &long).await?);
+    room.admin.set(&long, b"changed").await?;
+    for watch in watches {
+        fired(watch).await?;
+    }
+    watch_data(&greedy, &long).await?;
+    Ok(())
+}

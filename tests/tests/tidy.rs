@@ -1,0 +1,159 @@
+//! The repository keeps its own style guide, and the checker is not blind.
+
+use wok_tests::tidy::{CHECKS, File, repository};
+
+#[test]
+fn the_repository_is_tidy() {
+    let files = repository().unwrap();
+    assert!(files.iter().any(|file| file.path == "tests/tests/tidy.rs"), "no files were read");
+    let findings = CHECKS.iter().flat_map(|check| {
+        let found = (check.run)(&files);
+        found.into_iter().map(|finding| format!("{finding} ({})\n", check.name))
+    });
+    let findings: String = findings.collect();
+    assert!(findings.is_empty(), "\n{findings}");
+}
+
+/// The places that a check finds in files of those paths and texts.
+#[track_caller]
+fn check(name: &str, files: &[(&str, &str)], expected: &[&str]) {
+    let files: Vec<_> = (files.iter())
+        .map(|(path, text)| File { path: (*path).into(), text: (*text).into() })
+        .collect();
+    let check = CHECKS.iter().find(|check| check.name == name).expect("a check of that name");
+    let found: Vec<_> = (check.run)(&files)
+        .into_iter()
+        .map(|finding| format!("{}:{}", finding.path, finding.line))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_mod_rs_is_found() {
+    let files = [("host/src/api/mod.rs", ""), ("host/src/model.rs", "")];
+    check("modules are name.rs, not mod.rs", &files, &["host/src/api/mod.rs:0"]);
+}
+
+#[test]
+fn a_vague_name_is_found() {
+    let files = [
+        ("host/src/utils.rs", ""),
+        ("host/src/common/a.rs", ""),
+        ("host/src/prototypes.rs", ""),
+        ("docs/common/a.md", ""),
+    ];
+    let expected = ["host/src/utils.rs:0", "host/src/common/a.rs:0"];
+    check("no module is called utils and the like", &files, &expected);
+}
+
+#[test]
+fn a_long_file_is_found() {
+    let (long, short) = ("\n".repeat(601), "\n".repeat(600));
+    let files = [("a.rs", &*long), ("b.rs", &*short), ("Cargo.lock", &*long)];
+    check("no file is longer than 600 lines", &files, &["a.rs:601"]);
+}
+
+#[test]
+fn a_recipe_without_a_part_is_found() {
+    let files = [
+        ("recipes-wasm/whole/README.md", ""),
+        ("recipes-wasm/whole/src/lib.rs", ""),
+        ("recipes-wasm/whole/src/decide.rs", ""),
+        ("recipes-wasm/whole/wit/whole.wit", ""),
+        ("recipes-wasm/half/README.md", ""),
+        ("recipes-wasm/half/src/lib.rs", ""),
+        ("recipes-wasm/half/wit/notes.txt", ""),
+    ];
+    let expected = ["recipes-wasm/half/src/decide.rs:0", "recipes-wasm/half/wit/*.wit:0"];
+    check("every recipe has its three parts", &files, &expected);
+}
+
+#[test]
+fn a_second_contract_is_found() {
+    let contract = "/// The contract.\npackage wok:recipe@0.1.0;\n";
+    let files = [
+        ("guest-sdk/wit/recipe.wit", contract),
+        ("recipes-wasm/lock/wit/lock.wit", "package wok:lock@0.1.0;\n"),
+        ("host/src/guest/recipe.wit", contract),
+    ];
+    check("the contract exists once", &files, &["host/src/guest/recipe.wit:0"]);
+}
+
+#[test]
+fn a_client_outside_the_session_room_is_found() {
+    let using = "// zookeeper_client::Client is not for us\nuse zookeeper_client::Client;\n";
+    let files = [
+        ("host/src/session.rs", using),
+        ("host/src/session/client.rs", using),
+        ("host/src/sessions.rs", using),
+        ("host/src/daemon/run.rs", "use crate::my_zookeeper_client::Client;\n"),
+        ("tests/src/admin.rs", using),
+    ];
+    check("only the session room knows the client", &files, &["host/src/sessions.rs:2"]);
+}
+
+#[test]
+fn wasmtime_outside_the_guest_room_is_found() {
+    let files = [
+        ("host/src/guest/engine.rs", "let engine = wasmtime::Engine::default();\n"),
+        ("host/src/cli/inspect.rs", "\nlet engine = wasmtime::Engine::default();\n"),
+        ("host/src/cli/run.rs", "let text = \"wasmtime says no\";\n"),
+    ];
+    check("only the guest room knows wasmtime", &files, &["host/src/cli/inspect.rs:2"]);
+}
+
+#[test]
+fn an_excused_test_is_found() {
+    let text = ["#[test]\n", "#[ign", "ore]\nfn a() {}\n#[should_", "panic(expected = \"b\")]\n"];
+    let text = text.concat();
+    let files = [("host/src/a.rs", &*text)];
+    let expected = ["host/src/a.rs:2", "host/src/a.rs:4"];
+    check("no test is switched off or hopes for a panic", &files, &expected);
+}
+
+#[test]
+fn a_sleep_in_a_test_is_found() {
+    let nap = ["tokio::time::sl", "eep(SECOND).await;\n"].concat();
+    let unit = format!("{nap}#[cfg(test)]\n{nap}");
+    let excused = format!("// tidy: the wait is the fault that was asked for\n{nap}");
+    let unexcused = format!("// tidy: \n{nap}// not {nap}");
+    let files = [
+        ("host/src/clock.rs", &*unit),
+        ("tests/src/a.rs", &*excused),
+        ("tests/src/b.rs", &*unexcused),
+        ("host/tests/c.rs", &*nap),
+        ("host/src/d.rs", &*nap),
+    ];
+    let expected = ["host/src/clock.rs:3", "tests/src/b.rs:2", "host/tests/c.rs:1"];
+    check("no test sleeps", &files, &expected);
+}
+
+#[test]
+fn an_allow_without_a_reason_is_found() {
+    let text = [
+        "#[allow(clippy::panic, reason = \"a test\")]\n",
+        "#[allow(\n    clippy::panic,\n    reason = \"a test\"\n)]\n",
+        "#[all",
+        "ow(clippy::panic)]\n#![all",
+        "ow(unused)]\n",
+    ];
+    let text = text.concat();
+    let files = [("a.rs", &*text)];
+    check("every allow has a reason", &files, &["a.rs:6", "a.rs:7"]);
+}
+
+#[test]
+fn blanks_and_machine_paths_are_found() {
+    let home = ["see /ho", "me/ada/notes\n"].concat();
+    let inner = ["see target/ro", "ot/.notes and $HOME/notes\n"].concat();
+    let here = format!("{}\n", env!("CARGO_MANIFEST_DIR"));
+    let files = [
+        ("a.md", "one \ntwo\n"),
+        ("a.rs", "one \n"),
+        ("b.rs", &*home),
+        ("c.md", &*inner),
+        ("d.md", &*here),
+    ];
+    let expected = ["a.md:1", "b.rs:1", "d.md:1"];
+    check("no blanks at line ends, no paths of a machine", &files, &expected);
+}
