@@ -1,0 +1,156 @@
+//! `cargo xtask test`: the rings of tests, each part timed, none of them skipped silently.
+//!
+//! Ring 1 is the unit tests beside the code, ring 3 the tests on a real Apache ZooKeeper.
+//! (Ring 2, the simulation, has a number but no tests yet.)
+//! The last line printed is the sum over all runs of cargo's own summaries.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::ValueEnum;
+
+use crate::progress::{self, spell};
+use crate::setup::{self, Purpose};
+use crate::{process, stop, workspace};
+
+mod summary;
+
+use summary::Figures;
+
+/// All parts together. CI has an hour for these and its own checks.
+const LIMIT: Duration = Duration::from_secs(50 * 60);
+
+/// The package whose tests need a ZooKeeper server.
+const REAL: &str = "wok-tests";
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The rings to run; all of them if none is named
+    #[arg(value_enum)]
+    rings: Vec<Ring>,
+}
+
+/// One ring of tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Ring {
+    /// Unit tests, beside the code
+    #[value(name = "1")]
+    Units,
+    /// Tests on a real Apache ZooKeeper
+    #[value(name = "3")]
+    Real,
+}
+
+impl Ring {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Units => "ring 1: unit tests",
+            Self::Real => "ring 3: real ZooKeeper",
+        }
+    }
+
+    /// The targets of the ring. The packages are always all, so that nothing is compiled twice.
+    fn targets(self) -> Result<Vec<String>> {
+        let is_ours = |package: &str| (package == REAL) == (self == Self::Real);
+        let mut targets: Vec<String> = workspace::integration_tests()?
+            .into_iter()
+            .filter(|(package, _)| is_ours(package))
+            .map(|(_, test)| format!("--test={test}"))
+            .collect();
+        if self == Self::Units {
+            targets.extend(["--lib".to_owned(), "--bins".to_owned()]);
+        }
+        Ok(targets)
+    }
+}
+
+/// Some part failed; everything there is to say about it is printed.
+#[derive(Debug)]
+pub(crate) struct Red;
+
+impl std::fmt::Display for Red {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("some part failed")
+    }
+}
+
+impl std::error::Error for Red {}
+
+/// A part that was played.
+struct Row {
+    title: String,
+    took: Duration,
+    figures: Figures,
+    outcome: Result<()>,
+}
+
+/// `cargo xtask test`.
+pub(crate) fn test(arguments: &Arguments) -> Result<()> {
+    let deadline = Instant::now() + LIMIT;
+    let rings = match arguments.rings.is_empty() {
+        true => Ring::value_variants(),
+        false => &arguments.rings,
+    };
+    let mut rows = vec![part("set-up", |_| setup::make_ready(Purpose::Test))?];
+    rows.push(part("build", |_| build(deadline))?);
+    for ring in rings {
+        // The same command runs although its build failed: it says so in its own figures.
+        rows.push(part(ring.title(), |figures| play(*ring, deadline, figures))?);
+    }
+    conclude(&rows)
+}
+
+/// Plays one part; only Ctrl-C keeps the next one from its turn.
+fn part(title: &str, body: impl FnOnce(&mut Figures) -> Result<()>) -> Result<Row> {
+    let started = Instant::now();
+    let mut figures = Figures::default();
+    let outcome = body(&mut figures);
+    stop::look()?;
+    if let Err(error) = &outcome {
+        eprintln!("error: {title}: {error:#}");
+    }
+    Ok(Row { title: title.to_owned(), took: started.elapsed(), figures, outcome })
+}
+
+fn build(deadline: Instant) -> Result<()> {
+    progress::heading("build");
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--profile=ci", "--workspace", "--no-run"]);
+    let status = process::run("cargo test --no-run", &mut cargo, left(deadline)?, |_| {})?;
+    anyhow::ensure!(status.success(), "cargo test --no-run: {}", process::describe(status));
+    Ok(())
+}
+
+fn play(ring: Ring, deadline: Instant, figures: &mut Figures) -> Result<()> {
+    progress::heading(ring.title());
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast"]).args(ring.targets()?);
+    // Built along with the tests, so the tests need not ask for it.
+    cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok"));
+    let status = process::run("cargo test", &mut cargo, left(deadline)?, |line| {
+        figures.read(line);
+    })?;
+    anyhow::ensure!(status.success(), "cargo test: {}", process::describe(status));
+    figures.judge()
+}
+
+fn left(deadline: Instant) -> Result<Duration> {
+    deadline
+        .checked_duration_since(Instant::now())
+        .filter(|left| !left.is_zero())
+        .with_context(|| format!("not started: the time of all parts ({}) is up", spell(LIMIT)))
+}
+
+/// Prints the table and, as the last line, the sum.
+fn conclude(rows: &[Row]) -> Result<()> {
+    progress::heading("parts");
+    let mut sum = Figures::default();
+    for row in rows {
+        let figures = row.figures.with_outcome(row.outcome.is_ok());
+        sum.add(figures);
+        let mark = if row.outcome.is_ok() { "✓" } else { "✗" };
+        progress::say!("{mark} {:<32} {:>14}  {}", row.title, spell(row.took), figures.spell());
+    }
+    progress::say!("\n{}", sum.closing_line());
+    if sum.is_green() { Ok(()) } else { Err(Red.into()) }
+}

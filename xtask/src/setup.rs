@@ -1,0 +1,156 @@
+//! `cargo xtask setup`: looks at what the machine has and installs what it lacks.
+//!
+//! Looking comes first, so that a second run costs a moment and a machine that was made ready in
+//! another way is left alone. Nothing is ever removed, and /etc/apt is never edited.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+
+use crate::progress;
+
+mod apt;
+mod guest_toolchain;
+mod server;
+
+pub(crate) use apt::install;
+pub(crate) use server::{CLASS_PATH, SERVER_CLASS};
+
+/// Downloads included, on a slow line.
+const INSTALL: Duration = Duration::from_secs(15 * 60);
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// What the machine is made ready for
+    #[arg(long = "for", value_enum, default_value_t = Purpose::Test)]
+    purpose: Purpose,
+}
+
+/// What the machine is made ready for.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Purpose {
+    /// The quick start
+    Run,
+    /// The tests, soaks and benchmarks
+    Test,
+}
+
+/// A package of the distribution, and the oldest version that serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The first two numbers of the oldest version that serves.
+    pub(crate) at_least: (u32, u32),
+}
+
+impl Package {
+    /// A package of which any version serves.
+    pub(crate) const fn any(name: &'static str) -> Self {
+        Self { name, at_least: (0, 0) }
+    }
+}
+
+/// One thing the machine needs.
+struct Part {
+    name: &'static str,
+    /// What is there, if it is enough.
+    look: fn() -> Result<Option<String>>,
+    /// A way to get it without the distribution; tells whether it worked.
+    other_way: Option<fn() -> Result<bool>>,
+    packages: fn() -> Vec<Package>,
+    /// What helps where neither way does.
+    remedy: &'static str,
+}
+
+fn parts(purpose: Purpose) -> Vec<Part> {
+    let guest_toolchain = Part {
+        name: "guest toolchain",
+        look: guest_toolchain::look,
+        other_way: Some(guest_toolchain::add_target),
+        packages: guest_toolchain::packages,
+        remedy: "`rustup target add wasm32-unknown-unknown`, or Debian's rustc-web and \
+                 rust-web-src",
+    };
+    let java = Part {
+        name: "Java",
+        look: server::java,
+        other_way: None,
+        packages: || vec![Package::any("openjdk-17-jre-headless")],
+        remedy: "a Java runtime of version 11 or later with keytool, on PATH",
+    };
+    let zookeeper = Part {
+        name: "Apache ZooKeeper",
+        look: server::zookeeper,
+        other_way: None,
+        // The jars alone: package `zookeeper` adds a desktop Java and an inspector with windows.
+        packages: || vec![Package::any("libzookeeper-java")],
+        remedy: "Debian's libzookeeper-java, which has /usr/share/java/zookeeper.jar",
+    };
+    match purpose {
+        // Until there is a server of our own the quick start needs the tests' one.
+        Purpose::Run | Purpose::Test => vec![guest_toolchain, java, zookeeper],
+    }
+}
+
+/// `cargo xtask setup`.
+pub(crate) fn setup(arguments: &Arguments) -> Result<()> {
+    make_ready(arguments.purpose)
+}
+
+/// Makes the machine ready for `purpose`, or says what to type.
+pub(crate) fn make_ready(purpose: Purpose) -> Result<()> {
+    let started = Instant::now();
+    progress::heading("set-up");
+    let mut missing = Vec::new();
+    for part in parts(purpose) {
+        if !is_there(&part)? {
+            missing.push(part);
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages: Vec<_> = missing.iter().flat_map(|part| (part.packages)()).collect();
+    if !packages.is_empty() {
+        install(&packages)?;
+        missing = still_missing(missing)?;
+    }
+    if let Some(part) = missing.first() {
+        bail!("{} is missing; it comes with {}", part.name, part.remedy);
+    }
+    progress::say!("  ready after {}", progress::spell(started.elapsed()));
+    Ok(())
+}
+
+fn is_there(part: &Part) -> Result<bool> {
+    if report(part)? {
+        return Ok(true);
+    }
+    match part.other_way {
+        Some(other_way) if other_way()? => report(part),
+        _ => {
+            progress::wrong(&format!("{}: missing", part.name));
+            Ok(false)
+        }
+    }
+}
+
+fn report(part: &Part) -> Result<bool> {
+    let found = (part.look)()?;
+    if let Some(what) = &found {
+        progress::found(&format!("{}: {what}", part.name));
+    }
+    Ok(found.is_some())
+}
+
+fn still_missing(parts: Vec<Part>) -> Result<Vec<Part>> {
+    let mut missing = Vec::new();
+    for part in parts {
+        if !report(&part)? {
+            missing.push(part);
+        }
+    }
+    Ok(missing)
+}

@@ -1,0 +1,86 @@
+//! Apache ZooKeeper and the Java it runs on.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::process;
+use crate::workspace::QUESTION;
+
+/// Where Debian's packages put jars.
+const JARS: &str = "/usr/share/java";
+
+/// The class path of a server. The jar's manifest names what else it needs; `slf4j-simple` puts
+/// its log on standard error without a configuration file.
+pub(crate) const CLASS_PATH: &str =
+    "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar";
+
+/// The standalone server.
+pub(crate) const SERVER_CLASS: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+
+/// The oldest Java that Apache ZooKeeper 3.8 is tested on and that still gets fixes.
+const JAVA: u32 = 11;
+
+/// What Java is there, if it serves.
+pub(super) fn java() -> Result<Option<String>> {
+    let mut command = Command::new("java");
+    // A missing program is an answer, not a failure.
+    let Ok(output) = process::output("java -version", command.arg("-version"), QUESTION) else {
+        crate::stop::look()?;
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&output.stderr);
+    let Some((version, major)) = java_version(&text) else {
+        return Ok(None);
+    };
+    Ok((major >= JAVA && is_on_path("keytool")).then(|| version.to_owned()))
+}
+
+/// What ZooKeeper is there.
+pub(super) fn zookeeper() -> Result<Option<String>> {
+    if !CLASS_PATH.split(':').all(|jar| Path::new(jar).exists()) {
+        return Ok(None);
+    }
+    let names = std::fs::read_dir(JARS).into_iter().flatten().flatten();
+    let version = names.filter_map(|file| jar_version(&file.file_name().to_string_lossy())).min();
+    Ok(Some(version.unwrap_or_else(|| "of an unknown version".into())))
+}
+
+/// The version in the name of ZooKeeper's own jar, as in `zookeeper-3.8.0.jar`.
+fn jar_version(name: &str) -> Option<String> {
+    let version = name.strip_prefix("zookeeper-")?.strip_suffix(".jar")?;
+    version.starts_with(|letter: char| letter.is_ascii_digit()).then(|| version.to_owned())
+}
+
+/// The quoted version in what `java -version` says, and its major number.
+fn java_version(text: &str) -> Option<(&str, u32)> {
+    let version = text.split('"').nth(1)?;
+    let major = version.split('.').next()?.parse().ok()?;
+    Some((version, major))
+}
+
+pub(super) fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_of_java_is_read_from_its_first_line() {
+        let modern = "openjdk version \"17.0.15\" 2025-04-15\nOpenJDK Runtime";
+        assert_eq!(java_version(modern), Some(("17.0.15", 17)));
+        assert_eq!(java_version("java version \"1.8.0_392\""), Some(("1.8.0_392", 1)));
+        assert_eq!(java_version("sh: java: not found"), None);
+    }
+
+    #[test]
+    fn the_version_of_the_server_is_in_the_name_of_its_own_jar() {
+        assert_eq!(jar_version("zookeeper-3.8.0.jar").as_deref(), Some("3.8.0"));
+        assert_eq!(jar_version("zookeeper-jute-3.8.0.jar"), None);
+        assert_eq!(jar_version("zookeeper.jar"), None);
+    }
+}

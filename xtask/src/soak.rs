@@ -1,0 +1,177 @@
+//! `cargo xtask soak`: the parts that are too long for every push.
+//!
+//! A part is a function here, or a part of the same name of the binary `soak` in `tests/`, whose
+//! lines `figure: <text>` go into the closing table.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, bail, ensure};
+
+use crate::setup::{self, Purpose};
+use crate::{process, progress, stop, workspace};
+
+mod bare_machine;
+
+/// One part of `tests/`.
+const LIMIT: Duration = Duration::from_secs(4 * 60 * 60);
+
+/// How a part is played; it gives its figures.
+enum Play {
+    Here(fn() -> Result<Vec<String>>),
+    Tests,
+}
+
+struct Part {
+    name: &'static str,
+    about: &'static str,
+    play: Play,
+}
+
+/// Every part there is.
+const PARTS: &[Part] = &[
+    Part {
+        name: "bare-machine",
+        about: "the README's two commands on a Debian with only gcc and Rust",
+        play: Play::Here(bare_machine::play),
+    },
+    Part {
+        name: "hostile-neighbours",
+        about: "the host calls of 100 participants beside components that misbehave",
+        play: Play::Tests,
+    },
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The parts to play; all of them if none is named
+    parts: Vec<String>,
+    /// Only name the parts
+    #[arg(long)]
+    list: bool,
+}
+
+struct Row {
+    name: &'static str,
+    took: Duration,
+    outcome: Result<Vec<String>>,
+}
+
+/// `cargo xtask soak`.
+pub(crate) fn soak(arguments: &Arguments) -> Result<()> {
+    let parts = select(&arguments.parts)?;
+    if arguments.list {
+        parts.iter().for_each(|part| progress::say!("{:<20} {}", part.name, part.about));
+        return Ok(());
+    }
+    let mut rows = Vec::new();
+    for part in parts {
+        progress::heading(&format!("{}: {}", part.name, part.about));
+        let started = Instant::now();
+        let outcome = match part.play {
+            Play::Here(play) => play(),
+            Play::Tests => play_of_tests(part.name),
+        };
+        stop::look()?;
+        if let Err(error) = &outcome {
+            eprintln!("error: {}: {error:#}", part.name);
+        }
+        rows.push(Row { name: part.name, took: started.elapsed(), outcome });
+    }
+    report(&rows)
+}
+
+fn select(names: &[String]) -> Result<Vec<&'static Part>> {
+    if names.is_empty() {
+        return Ok(PARTS.iter().collect());
+    }
+    let find = |name: &String| match PARTS.iter().find(|part| part.name == name) {
+        Some(part) => Ok(part),
+        None => bail!("no soak part is named `{name}`; `cargo xtask soak --list` names them"),
+    };
+    names.iter().map(find).collect()
+}
+
+fn play_of_tests(name: &str) -> Result<Vec<String>> {
+    setup::make_ready(Purpose::Test)?;
+    let mut cargo = workspace::cargo();
+    cargo.args(["run", "--release", "--package=wok-tests", "--bin=soak", "--", name]);
+    let mut figures = Vec::new();
+    let status = process::run("cargo run --bin soak", &mut cargo, LIMIT, |line| {
+        figures.extend(line.strip_prefix("figure: ").map(str::to_owned));
+    })?;
+    ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));
+    Ok(figures)
+}
+
+/// Prints the table as Markdown, to be kept with a note.
+fn report(rows: &[Row]) -> Result<()> {
+    let date = date(SystemTime::now());
+    let commit = commit()?;
+    progress::say!(
+        "\n| date | commit | part | outcome | took | figures |\n|---|---|---|---|---|---|"
+    );
+    for row in rows {
+        let (outcome, figures) = match &row.outcome {
+            Ok(figures) => ("passed", figures.join("; ")),
+            Err(_) => ("failed", String::new()),
+        };
+        let took = progress::spell(row.took);
+        progress::say!("| {date} | {commit} | {} | {outcome} | {took} | {figures} |", row.name);
+    }
+    let failed = rows.iter().filter(|row| row.outcome.is_err()).count();
+    ensure!(failed == 0, "{failed} of {} parts failed", rows.len());
+    Ok(())
+}
+
+/// The commit that is played, with a mark if the files differ from it.
+fn commit() -> Result<String> {
+    let mut git = std::process::Command::new("git");
+    git.current_dir(workspace::root()).args(["describe", "--always", "--dirty", "--abbrev=12"]);
+    Ok(process::capture("git describe", &mut git, workspace::QUESTION)?.trim().to_owned())
+}
+
+/// The day in UTC, as year-month-day.
+fn date(now: SystemTime) -> String {
+    let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (year, month, day) = civil(seconds / 86_400);
+    format!("{year}-{month:02}-{day:02}")
+}
+
+/// Days since 1970-01-01 as year, month, day: Howard Hinnant's `civil_from_days` for days that are
+/// not negative. Years begin in March, so that the leap day is their last.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        let check = |days: u64, text: &str| {
+            assert_eq!(date(UNIX_EPOCH + Duration::from_secs(days * 86_400 + 86_399)), text);
+        };
+        check(0, "1970-01-01");
+        check(11_016, "2000-02-29");
+        check(11_017, "2000-03-01");
+        check(20_453, "2025-12-31");
+    }
+
+    #[test]
+    fn an_unknown_part_is_an_error_that_says_where_the_names_are() {
+        let error = select(&["bare-machin".to_owned()]).err().map(|error| error.to_string());
+        assert_eq!(
+            error.as_deref(),
+            Some("no soak part is named `bare-machin`; `cargo xtask soak --list` names them")
+        );
+    }
+}
