@@ -49,7 +49,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpgrp, getsid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 use tokio::process::{Child, Command};
@@ -242,16 +242,13 @@ impl Guardian {
         let channel = UnixDatagram::from_std(StdDatagram::from(channel))?;
         let stdin = io::stdin();
         record::hand_over(&channel, stdin.as_fd()).map_err(io::Error::from)?;
-        let marked = Marked {
-            mark: Uuid::new_v4().to_string(),
-            group: None,
-            session: getsid(None).map_err(io::Error::from)?.as_raw_pid(),
-        };
+        let marked =
+            Marked { mark: Uuid::new_v4().to_string(), group: None, session: tree::own_session()? };
         let arguments = Arguments {
             deadline: options.deadline,
             stop_timeout: options.stop_timeout,
             stop_signal: options.stop_signal,
-            home: getpgrp(),
+            home: tree::own_group(),
             mark: marked.mark.clone(),
             command: options.command,
         };
@@ -394,9 +391,8 @@ impl Guardian {
             };
             sleep(SWEEP).await;
         }
-        if let (Some(terminal), Some(group)) =
-            (Terminal::open(getpgrp()), marked.group.and_then(Pid::from_raw))
-        {
+        let terminal = tree::own_group().and_then(Terminal::open);
+        if let (Some(terminal), Some(group)) = (terminal, marked.group.and_then(Pid::from_raw)) {
             terminal.take_back(group);
         }
         Outcome::Killed(KillReason::GuardianDied)

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
+use nix::unistd;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
 /// The environment variable that every process of a command inherits. Its value differs from
@@ -67,6 +68,17 @@ pub(super) fn kill_children() {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
+}
+
+/// The session of this process, as `/proc` numbers it: zero if its leader is outside the namespace
+/// of process ids, as for what a container's runtime starts. `rustix` has no such session.
+pub(super) fn own_session() -> io::Result<i32> {
+    Ok(unistd::getsid(None)?.as_raw())
+}
+
+/// The process group of this process; none if its leader is outside the namespace of process ids.
+pub(super) fn own_group() -> Option<Pid> {
+    Pid::from_raw(unistd::getpgrp().as_raw())
 }
 
 /// A command's processes as seen by somebody who is not their ancestor: those of its group, and
@@ -149,6 +161,13 @@ fn parse(line: &[u8]) -> Option<Process> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_session_and_group_are_those_that_the_scan_finds() {
+        let own = processes().unwrap().into_iter().find(|it| it.pid == getpid()).unwrap();
+        assert_eq!(own.session, own_session().unwrap());
+        assert_eq!(own.group, own_group().map_or(0, Pid::as_raw_pid));
+    }
 
     #[test]
     fn a_stat_line_is_read_whatever_the_name_of_the_program() {

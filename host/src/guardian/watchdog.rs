@@ -45,8 +45,8 @@ pub(super) struct Arguments {
     pub(super) stop_timeout: Duration,
     /// The signal that asks it to end.
     pub(super) stop_signal: Signal,
-    /// wok's process group.
-    pub(super) home: Pid,
+    /// wok's process group, if it has a number here.
+    pub(super) home: Option<Pid>,
     /// See [`Launch`].
     pub(super) mark: String,
     /// Program and arguments.
@@ -61,7 +61,7 @@ impl Arguments {
             self.deadline.as_nanos().to_string(),
             stop_timeout.to_string(),
             self.stop_signal.as_raw().to_string(),
-            self.home.as_raw_pid().to_string(),
+            self.home.map_or(0, Pid::as_raw_pid).to_string(),
             self.mark,
         ];
         words.into_iter().map(OsString::from).chain(self.command).collect()
@@ -73,7 +73,7 @@ impl Arguments {
             deadline: Boottime::from_nanos(word()?.parse().ok()?),
             stop_timeout: Duration::from_nanos(word()?.parse().ok()?),
             stop_signal: Signal::from_named_raw(word()?.parse().ok()?)?,
-            home: Pid::from_raw(word()?.parse().ok()?)?,
+            home: Pid::from_raw(word()?.parse().ok()?),
             mark: word()?,
             command: words.collect(),
         })
@@ -142,7 +142,7 @@ impl Watchdog {
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let child_signals = SignalFd::with_flags(&child_signal, flags)?;
 
-        let terminal = Terminal::open(arguments.home);
+        let terminal = arguments.home.and_then(Terminal::open);
         let launch = Launch {
             command: arguments.command,
             mark: arguments.mark,
