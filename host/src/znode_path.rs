@@ -169,6 +169,12 @@ impl fmt::Display for ZnodePath {
     }
 }
 
+impl From<ZnodePath> for String {
+    fn from(path: ZnodePath) -> Self {
+        path.0
+    }
+}
+
 impl FromStr for ZnodePath {
     type Err = PathError;
 
@@ -202,7 +208,11 @@ fn check_form(path: &str) -> Result<(), PathError> {
     Ok(())
 }
 
-fn check_segment(segment: &str) -> Result<(), PathError> {
+/// Checks one component of a path, which stands between two slashes.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn check_segment(segment: &str) -> Result<(), PathError> {
     match segment {
         "" => return Err(PathError::EmptyComponent),
         "." => return Err(PathError::RelativeComponent(".")),

@@ -3,8 +3,10 @@
 use super::held_command::HeldCommand;
 use crate::config::{self, ConfigErrors, Damaged, Finding, Loaded, Places, Recipe};
 use crate::guest::values::{Segment, ValueErrors};
-use crate::guest::{Arguments, Configuration, Engine, EngineOptions, Limits, Module, Mount};
-use crate::host::{self, Host, HostError, HostOptions, LoadError};
+use crate::guest::{
+    Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount,
+};
+use crate::host::{self, Host, HostOptions, LoadError};
 use crate::modules::{ModuleSource, SourceError};
 use crate::participant::Join;
 use crate::session::SeatLimits;
@@ -37,7 +39,7 @@ pub enum PrepareError {
     Config(ConfigErrors),
     /// The host cannot start.
     #[error(transparent)]
-    Host(#[from] HostError),
+    Host(#[from] EngineError),
 }
 
 impl Prepared {
@@ -91,7 +93,7 @@ impl Prepared {
 ///
 /// # Errors
 /// The host lacks something.
-pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, HostError> {
+pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineError> {
     let Damaged { recipes, places, .. } = damaged;
     if recipes.is_empty() {
         return Ok(Vec::new());
@@ -148,10 +150,7 @@ fn agree(places: &Places, recipe: &Recipe, module: Module) -> Result<Option<Kept
     let (Ok(configuration), Ok(arguments)) = (configuration, arguments.transpose()) else {
         return Err(findings);
     };
-    let join = join(recipe, module, configuration).map_err(|error| {
-        let key_path = ["recipes", name, "mount"];
-        vec![places.error_at(&key_path, error.to_string(), "give another path")]
-    })?;
+    let join = join(recipe, module, configuration);
     let while_held = recipe.run.as_ref().and_then(|run| run.while_held.as_ref()).map(held_command);
     Ok(arguments.map(|arguments| Kept { join, arguments, while_held }))
 }
@@ -174,11 +173,7 @@ fn value_findings(places: &Places, base: &[&str], errors: &ValueErrors) -> Vec<F
     errors.errors.iter().map(finding).collect()
 }
 
-fn join(
-    recipe: &Recipe,
-    module: Module,
-    config: Configuration,
-) -> Result<Join, crate::guest::PathError> {
+fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
     let limits = Limits {
         memory: recipe.limits.memory,
         cpu_per_call: recipe.limits.cpu_per_call,
@@ -186,15 +181,15 @@ fn join(
         calls_per_second: recipe.limits.calls_per_second,
         ..Limits::default()
     };
-    Ok(Join {
+    Join {
         recipe: recipe.name.as_str().to_owned(),
         module,
-        mount: Mount::new(recipe.mount.path().as_str())?,
+        mount: Mount::from(recipe.mount.path().clone()),
         config,
         limits,
         seat: SeatLimits { znodes: recipe.limits.znodes as usize },
         owner: crate::daemon::owner(recipe.name.as_str()),
-    })
+    }
 }
 
 fn held_command(held: &config::WhileHeld) -> HeldCommand {

@@ -7,6 +7,7 @@ use super::bindings::wok::recipe::zookeeper::{
 use super::mount::PathError;
 use super::state::State;
 use crate::session;
+use crate::znode_path;
 
 impl From<session::Failure> for Error {
     fn from(failure: session::Failure) -> Self {
@@ -35,8 +36,12 @@ impl From<session::Failure> for Error {
 impl From<PathError> for Error {
     fn from(error: PathError) -> Self {
         match error {
-            PathError::Malformed { .. } => Error::Invalid(error.to_string()),
-            PathError::Reserved { .. } => Error::Denied(error.to_string()),
+            PathError::Refused { source: znode_path::PathError::Reserved, .. } => {
+                Error::Denied(error.to_string())
+            }
+            PathError::Refused { .. } | PathError::TooLong { .. } => {
+                Error::Invalid(error.to_string())
+            }
         }
     }
 }
@@ -70,7 +75,7 @@ impl TryFrom<ContenderName> for session::ContenderName {
     fn try_from(name: ContenderName) -> Result<Self, Error> {
         // Stand-ins for what the host puts between and after, so that the whole is checked.
         let example = format!("{}uuid{}0", name.before, name.after);
-        super::mount::check_segment(&example)
+        znode_path::check_segment(&example)
             .map_err(|problem| Error::Invalid(format!("contender name {example:?}: {problem}")))?;
         Ok(session::ContenderName {
             before: name.before,

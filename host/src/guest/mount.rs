@@ -1,8 +1,10 @@
 //! The subtree that a recipe sees as `/`.
 //!
-//! A path is checked and joined segment by segment, and what is malformed is refused, never
-//! normalised: two spellings of one znode are where escapes come from. So the first segments of
-//! every result are the mount's, for any input.
+//! What is malformed is refused, never normalised: two spellings of one znode are where escapes
+//! come from. The rules of paths are in [`crate::znode_path`]; here they become what a component
+//! is answered.
+
+use crate::znode_path::{self, ZnodePath};
 
 /// Longest absolute path. ZooKeeper has no limit of its own; this one bounds what a component can
 /// make the host keep for each watch and ledger entry.
@@ -12,18 +14,18 @@ const MAX_PATH_BYTES: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// It is no path that ZooKeeper would accept.
-    #[error("{path:?}: {problem}")]
-    Malformed {
+    /// It is no path that ZooKeeper would accept, or it is the ensemble's own.
+    #[error("{path:?}: {source}")]
+    Refused {
         /// The path, shortened if it is long.
         path: String,
-        /// What is wrong with it.
-        problem: &'static str,
+        /// The rule that it breaks.
+        source: znode_path::PathError,
     },
-    /// It names something of the ensemble's own.
-    #[error("{path:?}: the ensemble keeps its own znodes under /zookeeper")]
-    Reserved {
-        /// The path.
+    /// It is too long.
+    #[error("{path:?}: the path is longer than {MAX_PATH_BYTES} bytes")]
+    TooLong {
+        /// The path, shortened.
         path: String,
     },
 }
@@ -31,102 +33,47 @@ pub enum PathError {
 /// A recipe's root in the tree of znodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// Empty for `/`, else the absolute path: either way a guest path can be appended to it.
-    prefix: String,
+    root: ZnodePath,
 }
 
 impl Mount {
     /// A mount at an absolute path.
     ///
     /// # Errors
-    /// The path is malformed.
-    pub fn new(path: &str) -> Result<Self, PathError> {
-        check(path)?;
-        let prefix = if path == "/" { String::new() } else { path.to_owned() };
-        Ok(Mount { prefix })
+    /// The path breaks a rule of ZooKeeper's, or is the ensemble's own.
+    pub fn new(path: &str) -> Result<Self, znode_path::PathError> {
+        ZnodePath::parse(path).map(Mount::from)
     }
 
     /// The mount's absolute path.
     pub fn path(&self) -> &str {
-        if self.prefix.is_empty() { "/" } else { &self.prefix }
+        self.root.as_str()
     }
 
     /// The absolute path of the znode that a recipe calls `guest`.
     ///
     /// # Errors
-    /// The path is malformed, or names something of the ensemble's own.
+    /// The path breaks a rule of ZooKeeper's, names something of the ensemble's own, or is too
+    /// long.
     pub fn resolve(&self, guest: &str) -> Result<String, PathError> {
-        if self.prefix.len() + guest.len() > MAX_PATH_BYTES {
-            return Err(malformed(guest, "the path is longer than 4096 bytes"));
+        if self.path().len() + guest.len() > MAX_PATH_BYTES {
+            return Err(PathError::TooLong { path: shortened(guest) });
         }
-        check(guest)?;
-        let absolute = match (self.prefix.as_str(), guest) {
-            (prefix, "/") if !prefix.is_empty() => prefix.to_owned(),
-            (prefix, guest) => [prefix, guest].concat(),
-        };
-        if segments(&absolute).next() == Some("zookeeper") {
-            return Err(PathError::Reserved { path: shortened(&absolute) });
-        }
-        Ok(absolute)
+        let resolved = self.root.resolve(guest);
+        let refused = |source| PathError::Refused { path: shortened(guest), source };
+        resolved.map(String::from).map_err(refused)
     }
 
     /// What a recipe calls the znode at `absolute`; none if it is not under the mount.
     pub fn strip(&self, absolute: &str) -> Option<String> {
-        let mut rest = segments(absolute);
-        for expected in segments(self.path()) {
-            if rest.next() != Some(expected) {
-                return None;
-            }
-        }
-        let mut guest = String::with_capacity(absolute.len());
-        for segment in rest {
-            guest.push('/');
-            guest.push_str(segment);
-        }
-        Some(if guest.is_empty() { "/".to_owned() } else { guest })
+        self.root.strip(absolute).map(str::to_owned)
     }
 }
 
-/// Checks one name in a path by ZooKeeper's rules.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn check_segment(segment: &str) -> Result<(), &'static str> {
-    match segment {
-        "" => return Err("an empty name, from a double or trailing slash"),
-        "." | ".." => return Err("relative names are not resolved"),
-        _ => {}
+impl From<ZnodePath> for Mount {
+    fn from(root: ZnodePath) -> Self {
+        Mount { root }
     }
-    for character in segment.chars() {
-        match character {
-            '/' => return Err("a slash within a name"),
-            '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => return Err("a control character"),
-            // What is above U+FFFF is a pair of surrogates to the server, which refuses those.
-            '\u{e000}'..='\u{f8ff}' | '\u{fff0}'.. => {
-                return Err("a character that ZooKeeper does not allow");
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn check(path: &str) -> Result<(), PathError> {
-    let Some(rest) = path.strip_prefix('/') else {
-        return Err(malformed(path, "a path starts with a slash"));
-    };
-    if rest.is_empty() {
-        return Ok(());
-    }
-    rest.split('/').try_for_each(check_segment).map_err(|problem| malformed(path, problem))
-}
-
-fn segments(path: &str) -> impl Iterator<Item = &str> {
-    path.split('/').filter(|segment| !segment.is_empty())
-}
-
-fn malformed(path: &str, problem: &'static str) -> PathError {
-    PathError::Malformed { path: shortened(path), problem }
 }
 
 /// The path may be megabytes long, and the error goes into logs.
@@ -203,7 +150,8 @@ mod tests {
     fn the_ensembles_own_znodes_are_out_of_reach_even_of_a_mount_at_the_root() {
         let mount = Mount::new("/").unwrap();
         let refused = mount.resolve("/zookeeper/config").unwrap_err();
-        assert!(matches!(refused, PathError::Reserved { .. }), "{refused}");
+        let reserved = znode_path::PathError::Reserved;
+        assert!(matches!(&refused, PathError::Refused { source, .. } if *source == reserved));
         assert_eq!(mount.resolve("/zookeeper-x").unwrap(), "/zookeeper-x");
     }
 
@@ -215,11 +163,11 @@ mod tests {
             let mount = Mount::new(if mount.is_empty() { "/" } else { &mount });
             let Ok(mount) = mount else { return Ok(()) };
             if let Ok(absolute) = mount.resolve(&guest) {
-                let own: Vec<_> = segments(mount.path()).collect();
-                let got: Vec<_> = segments(&absolute).collect();
+                let absolute = ZnodePath::parse(&absolute).unwrap();
+                let own: Vec<_> = mount.root.segments().collect();
+                let got: Vec<_> = absolute.segments().collect();
                 prop_assert_eq!(got.get(..own.len()), Some(own.as_slice()));
-                prop_assert!(check(&absolute).is_ok());
-                let stripped = mount.strip(&absolute);
+                let stripped = mount.strip(absolute.as_str());
                 prop_assert_eq!(stripped.as_deref(), Some(guest.as_str()));
             }
         }
