@@ -9,7 +9,8 @@
 //! - `module`, `module_error`, `reflect`, `interface`, `value_type`, `wit_docs`: a module's checks
 //!   and its types
 //! - `values`: JSON to component values and back
-//! - `instance`, `meter`, `fault`: calls, their processor time, how they end
+//! - `instance`, `meter`, `lane`, `errand`, `fault`: calls, their turns and processor time, what is
+//!   done for them meanwhile, how they end
 //! - `state`, `host_*`, `convert`, `answer`, `mount`: host calls
 //! - `limits`, `bucket`, `voice_box`: what a component may use
 //!
@@ -25,6 +26,7 @@ mod bucket;
 mod cache;
 mod convert;
 mod engine;
+mod errand;
 mod fault;
 mod host_participant;
 mod host_resources;
@@ -32,6 +34,7 @@ mod host_time;
 mod host_zookeeper;
 mod instance;
 mod interface;
+mod lane;
 mod limits;
 mod meter;
 mod module;
@@ -55,7 +58,7 @@ pub use interface::{Interface, Operation, Parameter};
 pub use limits::Limits;
 pub use module::{Arguments, Configuration, Module};
 pub use module_error::ModuleError;
-pub use mount::{Mount, PathError, check_segment};
+pub use mount::{Mount, PathError};
 pub use scope::OperationScope;
 pub use surroundings::{LogLevel, RealTimeAndChance, Surroundings, TimeAndChance, Voice};
 pub use value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};

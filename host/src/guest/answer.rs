@@ -1,6 +1,7 @@
 //! How a host call that talks to the ensemble ends.
 
 use std::future::Future;
+use std::pin::Pin;
 
 use super::bindings::wok::recipe::zookeeper::Error;
 use super::scope::OperationScope;
@@ -13,7 +14,7 @@ use crate::session::Failure;
 /// leaves behind.
 pub(super) async fn unless_cancelled<T>(
     scope: &OperationScope,
-    request: impl Future<Output = Result<T, Failure>>,
+    request: Pin<&mut impl Future<Output = Result<T, Failure>>>,
 ) -> Result<T, Failed> {
     if scope.is_cancelled() {
         return Err(Failed::Cancelled);

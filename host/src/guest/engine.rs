@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,11 +14,16 @@ use wasmtime::{
 
 use super::bindings::Imports;
 use super::cache::{self, CacheError};
+use super::lane::Lane;
 use super::state::State;
 
-/// How often code of components can be interrupted: fine enough for neighbours to be served
-/// meanwhile, and coarse enough for the ticking itself to cost nothing.
-pub(super) const TICK: Duration = Duration::from_millis(5);
+/// How often code of components is interrupted while any of it runs: long enough for all that a
+/// recipe does at a time, and short enough for neighbours not to notice.
+pub(super) const TICK: Duration = Duration::from_millis(1);
+
+/// How often it could be while none runs at the last tick, so that a host whose components do little
+/// hardly wakes the processor. The first turn of one that does much may last as long.
+const IDLE_TICK: Duration = Duration::from_millis(10);
 
 /// A Rust guest has three: its own and two that `wit-component` adds. Other tool chains have more.
 pub(super) const CORE_INSTANCES_PER_COMPONENT: u32 = 8;
@@ -76,8 +82,8 @@ pub enum EngineError {
         source: wasmtime::Error,
     },
     /// The machine does not let a thread start.
-    #[error("cannot start the thread that interrupts components")]
-    Ticker(#[from] std::io::Error),
+    #[error("cannot start the threads that keep components in check")]
+    Thread(#[from] std::io::Error),
 }
 
 /// wasmtime with the host calls linked. Clones are the same engine.
@@ -89,7 +95,8 @@ pub struct Engine {
 struct Inner {
     wasmtime: wasmtime::Engine,
     linker: Linker<State>,
-    _ticker: Ticker,
+    ticker: Ticker,
+    lane: Lane,
 }
 
 impl Engine {
@@ -112,7 +119,8 @@ impl Engine {
         Imports::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)
             .map_err(pool_error)?;
         let ticker = Ticker::start(wasmtime.clone())?;
-        Ok(Engine { inner: Arc::new(Inner { wasmtime, linker, _ticker: ticker }) })
+        let lane = Lane::start()?;
+        Ok(Engine { inner: Arc::new(Inner { wasmtime, linker, ticker, lane }) })
     }
 
     pub(super) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -121,6 +129,17 @@ impl Engine {
 
     pub(super) fn linker(&self) -> &Linker<State> {
         &self.inner.linker
+    }
+
+    /// Where calls go on that overrun.
+    pub(super) fn lane(&self) -> &Lane {
+        &self.inner.lane
+    }
+
+    /// How many components' code runs just now. Whoever runs some counts it, so that it is
+    /// interrupted in time.
+    pub(super) fn running(&self) -> &Arc<AtomicU32> {
+        &self.inner.ticker.running
     }
 }
 
@@ -196,19 +215,25 @@ fn memory_slot(options: &EngineOptions) -> u64 {
 struct Ticker {
     /// Dropped to stop the thread.
     stop: Option<SyncSender<()>>,
+    /// How many components' code runs just now.
+    running: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Ticker {
     fn start(wasmtime: wasmtime::Engine) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel(0);
+        let running = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&running);
         let tick = move || {
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            let mut pause = IDLE_TICK;
+            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
                 wasmtime.increment_epoch();
+                pause = if seen.load(Ordering::Relaxed) > 0 { TICK } else { IDLE_TICK };
             }
         };
         let thread = std::thread::Builder::new().name("wok-epoch".to_owned()).spawn(tick)?;
-        Ok(Ticker { stop: Some(stop), thread: Some(thread) })
+        Ok(Ticker { stop: Some(stop), running, thread: Some(thread) })
     }
 }
 

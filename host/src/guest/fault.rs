@@ -139,14 +139,6 @@ impl Scene<'_> {
         }
     }
 
-    pub(super) fn cpu_spent(&self, budget: Duration) -> Fault {
-        Fault::CpuSpent {
-            guest: self.guest.to_owned(),
-            operation: self.operation.to_owned(),
-            budget,
-        }
-    }
-
     fn over_limit(&self, limit: LimitReached) -> Fault {
         Fault::OverLimit {
             guest: self.guest.to_owned(),

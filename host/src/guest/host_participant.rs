@@ -1,5 +1,7 @@
 //! The contract's `participant`.
 
+use std::pin::pin;
+
 use wasmtime::Result;
 
 use super::answer::{Failed, settled, unless_cancelled};
@@ -70,19 +72,22 @@ impl State {
     ) -> Result<Created, Error> {
         let parent = self.resolve(parent)?;
         let name = session::ContenderName::try_from(name)?;
-        let Self { surroundings, .. } = self;
-        let contending = surroundings.seat.contend(&parent, name, data);
-        let (path, stat) = unless_cancelled(&surroundings.scope, contending).await?;
-        surroundings.voice.waiting(&path);
+        let (seat, scope) = self.seat_and_scope();
+        let errand = || async move {
+            unless_cancelled(&scope, pin!(seat.contend(&parent, name, data))).await
+        };
+        let (path, stat) = self.turn.errands.run(errand).await?;
+        self.surroundings.voice.waiting(&path);
         self.created(&path, &stat)
     }
 
     async fn claim_znode(&mut self, path: &str) -> Result<u64, Error> {
         let path = self.resolve(path)?;
-        let Self { surroundings, .. } = self;
-        let claiming = surroundings.seat.claim(&path);
-        let fence = unless_cancelled(&surroundings.scope, claiming).await?;
-        surroundings.voice.held(&path, fence);
+        let (seat, scope) = self.seat_and_scope();
+        let claimed = path.clone();
+        let errand = || async move { unless_cancelled(&scope, pin!(seat.claim(&claimed))).await };
+        let fence = self.turn.errands.run(errand).await?;
+        self.surroundings.voice.held(&path, fence);
         self.claimed.retain(|claimed| *claimed != path);
         self.claimed.push(path);
         Ok(fence)
@@ -93,8 +98,9 @@ impl State {
         let path = self.resolve(path)?;
         // Told before the znode goes: once it is gone, another may hold.
         self.released(&path);
-        let outcome = self.surroundings.seat.release(&path).await;
-        settled(outcome).await.map_err(|failed: Failed| failed.into())
+        let (seat, _) = self.seat_and_scope();
+        let errand = || async move { settled(seat.release(&path).await).await };
+        self.turn.errands.run(errand).await.map_err(|failed: Failed| failed.into())
     }
 
     /// Tells that a znode of the claim is given up, if `path` is one.

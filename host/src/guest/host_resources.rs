@@ -1,6 +1,7 @@
 //! The contract's resources: watches and child lists.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::task::Poll;
 
 use wasmtime::Result;
@@ -93,7 +94,7 @@ impl State {
             }
             first
         });
-        match unless_cancelled(&surroundings.scope, first_fired).await {
+        match unless_cancelled(&surroundings.scope, pin!(first_fired)).await {
             Ok(Ok(index)) => Ok(Ok(index)),
             Ok(Err(bug)) => Err(bug),
             Err(failed @ (Failed::Cancelled | Failed::Request(_))) => Ok(Err(failed.into())),

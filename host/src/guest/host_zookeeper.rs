@@ -1,5 +1,8 @@
 //! The contract's `zookeeper`: requests. Its resources are in `host_resources`.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
@@ -8,8 +11,9 @@ use super::bindings::wok::recipe::zookeeper::{
     Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write, Written,
 };
 use super::convert::path_of;
+use super::scope::OperationScope;
 use super::state::{ChildList, OwnedWatch, State};
-use crate::session::{self, Watching};
+use crate::session::{self, Seat, Watching};
 
 /// A reply of the session, or why there is none, or a bug of the host.
 type Answer<T> = Result<Result<T, Error>>;
@@ -132,8 +136,14 @@ impl Host for State {
 impl State {
     async fn submit(&mut self, request: session::Request) -> Result<session::Reply, Failed> {
         self.giving_up(&request);
-        let seat = &self.surroundings.seat;
-        unless_cancelled(&self.surroundings.scope, seat.submit(request)).await
+        let (seat, scope) = self.seat_and_scope();
+        let errand = || async move { unless_cancelled(&scope, pin!(seat.submit(request))).await };
+        self.turn.errands.run(errand).await
+    }
+
+    /// What an errand takes along.
+    pub(super) fn seat_and_scope(&self) -> (Arc<Seat>, Arc<OperationScope>) {
+        (Arc::clone(&self.surroundings.seat), Arc::clone(&self.surroundings.scope))
     }
 
     /// Tells that the claim's znodes which the request deletes are given up. Before it is sent:
@@ -267,9 +277,11 @@ impl State {
         let resolved: Vec<_> = requests.into_iter().map(|request| self.request(request)).collect();
         resolved.iter().flatten().for_each(|request| self.giving_up(request));
         let sendable = resolved.iter().filter_map(|request| request.as_ref().ok().cloned());
-        let seat = &self.surroundings.seat;
-        let sending = seat.pipeline(sendable.collect());
-        let replies = match unless_cancelled(&self.surroundings.scope, sending).await {
+        let sendable: Vec<_> = sendable.collect();
+        let (seat, scope) = self.seat_and_scope();
+        let errand =
+            || async move { unless_cancelled(&scope, pin!(seat.pipeline(sendable))).await };
+        let replies = match self.turn.errands.run(errand).await {
             Ok(replies) => replies,
             Err(failed) => {
                 let error = Error::from(failed);

@@ -1,14 +1,17 @@
 //! One participant's component in its store.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use serde_json::Value;
 use wasmtime::component::Val;
 use wasmtime::{Store, UpdateDeadline};
 
 use super::fault::{Fault, Scene};
-use super::meter::{CpuSpent, Metered};
+use super::lane::Running;
+use super::meter::{CpuSpent, Metered, Turn};
 use super::module::{Arguments, Configuration, Module};
 use super::state::{Phase, State};
 use super::surroundings::Surroundings;
@@ -38,22 +41,24 @@ pub enum Answer {
 #[derive(Debug)]
 pub struct Instance {
     module: Module,
-    guest: String,
+    /// Who it is, in words.
+    guest: Arc<str>,
+    turn: Arc<Turn>,
     /// Taken out for the time of a call, and put back only if that ends well.
     live: Option<Live>,
 }
 
+/// What can be called, with its store. A call has it to itself.
 struct Live {
     store: Store<State>,
     instance: wasmtime::component::Instance,
 }
 
-/// A call into the component.
-struct Call<'a> {
-    operation: &'a str,
-    arguments: &'a [Val],
-    /// The type of what it answers, if it answers something.
-    result: Option<&'a ValueType>,
+/// A call into the component. It owns all that it needs, because the slow lane may have it.
+struct Call {
+    /// An operation, or one of the reserved functions.
+    function: Arc<str>,
+    arguments: Arc<[Val]>,
 }
 
 impl Instance {
@@ -71,12 +76,34 @@ impl Instance {
     ) -> Result<Self, Fault> {
         let guest = format!("participant {} of {}", surroundings.id, module.name());
         surroundings.scope.begin();
-        let live = Live::instantiate(module, surroundings, &guest).await?;
-        let mut instance = Instance { module: module.clone(), guest, live: Some(live) };
+        let mut instance = Instance {
+            module: module.clone(),
+            guest: guest.into(),
+            turn: Arc::new(Turn::new(module.engine())),
+            live: None,
+        };
+        instance.instantiate(surroundings).await?;
         if let Some(config) = &config.value {
-            instance.configure(config).await?;
+            instance.configure(config.clone()).await?;
         }
         Ok(instance)
+    }
+
+    async fn instantiate(&mut self, surroundings: Surroundings) -> Result<(), Fault> {
+        let (module, guest) = (self.module.clone(), Arc::clone(&self.guest));
+        let turn = Arc::clone(&self.turn);
+        let budget = surroundings.limits.cpu_per_call;
+        let starting = Box::pin(Live::instantiate(module, surroundings, guest, turn));
+        self.live = Some(self.metered("start", starting, budget).await?);
+        Ok(())
+    }
+
+    /// Ends the component, and completes when none of its code runs any more: a call that was
+    /// dropped in the slow lane has its turn to the end.
+    pub async fn end(mut self) {
+        self.live = None;
+        self.turn.detours.close();
+        self.turn.detours.wait().await;
     }
 
     /// Whether it can still be called.
@@ -98,12 +125,10 @@ impl Instance {
     ) -> impl Future<Output = Result<Answer, Fault>> + Send + use<'a> {
         self.begin(Phase::Operation);
         async move {
-            let module = self.module.clone();
-            let operation = module.interface().operation(&arguments.operation);
-            let result = operation.and_then(|operation| operation.result.as_ref());
-            let call =
-                Call { operation: &arguments.operation, arguments: &arguments.values, result };
-            Ok(answer(result, &self.run(call).await?))
+            let function = Arc::clone(&arguments.operation);
+            let call = Call { function, arguments: Arc::clone(&arguments.values) };
+            let value = self.run(call).await?;
+            Ok(answer(self.module.interface().result_of(&arguments.operation), &value))
         }
     }
 
@@ -126,8 +151,8 @@ impl Instance {
             if tags.is_empty() || !self.module.interface().has_wake {
                 return Ok(());
             }
-            let arguments = [Val::List(tags.into_iter().map(Val::U64).collect())];
-            let call = Call { operation: "wake", arguments: &arguments, result: None };
+            let tags = Val::List(tags.into_iter().map(Val::U64).collect());
+            let call = Call { function: "wake".into(), arguments: [tags].into() };
             self.run(call).await.map(drop)
         }
     }
@@ -147,14 +172,14 @@ impl Instance {
         }
     }
 
-    async fn configure(&mut self, config: &Val) -> Result<(), Fault> {
-        let module = self.module.clone();
-        let result = module.interface().configure_result.as_ref();
-        let arguments = std::slice::from_ref(config);
-        let value = self.run(Call { operation: "configure", arguments, result }).await?;
-        match answer(result, &value) {
+    async fn configure(&mut self, config: Val) -> Result<(), Fault> {
+        let call = Call { function: "configure".into(), arguments: [config].into() };
+        let value = self.run(call).await?;
+        match answer(self.module.interface().result_of("configure"), &value) {
             Answer::Ok(_) => Ok(()),
-            Answer::Err(error) => Err(Fault::ConfigRefused { guest: self.guest.clone(), error }),
+            Answer::Err(error) => {
+                Err(Fault::ConfigRefused { guest: self.guest.to_string(), error })
+            }
         }
     }
 
@@ -166,76 +191,101 @@ impl Instance {
         }
     }
 
-    async fn run(&mut self, call: Call<'_>) -> Result<Option<Val>, Fault> {
-        let Some(mut live) = self.live.take() else {
+    async fn run(&mut self, call: Call) -> Result<Option<Val>, Fault> {
+        let Some(live) = self.live.take() else {
             return Err(self.dead());
         };
-        let value = live.enter(&self.module, &self.guest, call).await?;
+        let budget = live.store.data().surroundings.limits.cpu_per_call;
+        let name = Arc::clone(&call.function);
+        let calling = Box::pin(live.enter(self.module.clone(), Arc::clone(&self.guest), call));
+        let (live, value) = self.metered(&name, calling, budget).await?;
         self.live = Some(live);
         Ok(value)
     }
 
+    /// Has a call take its turns.
+    async fn metered<T: Send + 'static>(
+        &self,
+        operation: &str,
+        call: Running<Result<T, Fault>>,
+        budget: Duration,
+    ) -> Result<T, Fault> {
+        let turn = Arc::clone(&self.turn);
+        match Metered::new(call, budget, turn, self.module.engine().clone()).await {
+            Ok(outcome) => outcome,
+            Err(CpuSpent) => Err(Fault::CpuSpent {
+                guest: self.guest.to_string(),
+                operation: operation.to_owned(),
+                budget,
+            }),
+        }
+    }
+
     fn dead(&self) -> Fault {
-        Fault::Dead { guest: self.guest.clone() }
+        Fault::Dead { guest: self.guest.to_string() }
     }
 }
 
 impl Live {
     async fn instantiate(
-        module: &Module,
+        module: Module,
         surroundings: Surroundings,
-        guest: &str,
+        guest: Arc<str>,
+        turn: Arc<Turn>,
     ) -> Result<Self, Fault> {
         let limits = surroundings.limits.clone();
-        let mut store = Store::new(module.engine().wasmtime(), State::new(surroundings));
+        let state = State::new(surroundings, Arc::clone(&turn));
+        let mut store = Store::new(module.engine().wasmtime(), state);
         store.limiter(|state| &mut state.growth);
         store.set_hostcall_fuel(to_usize(limits.hostcall_bytes));
         let handles = limits.watches.saturating_add(limits.child_lists) as usize;
         store.set_max_component_handles(handles.saturating_add(SPARE_HANDLES));
-        // At each tick the neighbours have their turn.
-        store.epoch_deadline_callback(|_| {
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(tokio::task::yield_now())))
+        // The neighbours have their turn when this one's is over.
+        store.epoch_deadline_callback(move |_| match turn.is_over() {
+            true => Ok(UpdateDeadline::Yield(1)),
+            false => Ok(UpdateDeadline::Continue(1)),
         });
         store.set_epoch_deadline(1);
-        let scene = Scene { guest, operation: "start", hostcall_bytes: limits.hostcall_bytes };
-        let starting = module.pre().instantiate_async(&mut store);
-        match Metered::new(starting, limits.cpu_per_call).await {
-            Ok(Ok(instance)) => Ok(Live { store, instance }),
-            Ok(Err(error)) => Err(scene.fault(error, store.data().growth.denied)),
-            Err(CpuSpent) => Err(scene.cpu_spent(limits.cpu_per_call)),
+        match module.pre().instantiate_async(&mut store).await {
+            Ok(instance) => Ok(Live { store, instance }),
+            Err(error) => {
+                let hostcall_bytes = limits.hostcall_bytes;
+                let scene = Scene { guest: &guest, operation: "start", hostcall_bytes };
+                Err(scene.fault(error, store.data().growth.denied))
+            }
         }
     }
 
     async fn enter(
-        &mut self,
-        module: &Module,
-        guest: &str,
-        call: Call<'_>,
-    ) -> Result<Option<Val>, Fault> {
+        mut self,
+        module: Module,
+        guest: Arc<str>,
+        call: Call,
+    ) -> Result<(Self, Option<Val>), Fault> {
+        let operation = &*call.function;
+        let result = module.interface().result_of(operation);
         let limits = &self.store.data().surroundings.limits;
-        let budget = limits.cpu_per_call;
         // A dynamic value takes more than its bytes, and a result may carry a znode's data.
-        let hostcall_bytes = match call.result {
+        let hostcall_bytes = match result {
             Some(result) if result.has_list() => limits.hostcall_bytes.max(RESULT_BYTES),
             _ => limits.hostcall_bytes,
         };
-        let scene = Scene { guest, operation: call.operation, hostcall_bytes };
-        let index = module.function(call.operation);
+        let scene = Scene { guest: &guest, operation, hostcall_bytes };
+        let index = module.function(operation);
         let Some(function) = index.and_then(|index| self.instance.get_func(&mut self.store, index))
         else {
-            let missing = format!("host bug: {} was not found at load", call.operation);
+            let missing = format!("host bug: {operation} was not found at load");
             return Err(scene.fault(wasmtime::Error::msg(missing), None));
         };
         self.store.set_hostcall_fuel(to_usize(hostcall_bytes));
         // The time since the last call does not count.
         self.store.set_epoch_deadline(1);
         self.store.data_mut().growth.denied = None;
-        let mut results = call.result.map(|_| Val::Bool(false));
-        let calling = function.call_async(&mut self.store, call.arguments, results.as_mut_slice());
-        match Metered::new(calling, budget).await {
-            Ok(Ok(())) => Ok(results),
-            Ok(Err(error)) => Err(scene.fault(error, self.store.data().growth.denied)),
-            Err(CpuSpent) => Err(scene.cpu_spent(budget)),
+        let mut results = result.map(|_| Val::Bool(false));
+        let calling = function.call_async(&mut self.store, &call.arguments, results.as_mut_slice());
+        match calling.await {
+            Ok(()) => Ok((self, results)),
+            Err(error) => Err(scene.fault(error, self.store.data().growth.denied)),
         }
     }
 }

@@ -50,6 +50,14 @@ impl Interface {
         self.operations.iter().find(|operation| operation.name == name)
     }
 
+    /// What an operation or `configure` answers, if anything.
+    pub(super) fn result_of(&self, function: &str) -> Option<&ValueType> {
+        match function {
+            "configure" => self.configure_result.as_ref(),
+            _ => self.operation(function)?.result.as_ref(),
+        }
+    }
+
     /// The interface without what only its WIT tells, its operations in the order of their names.
     pub(super) fn bare(&self) -> Interface {
         let mut operations: Vec<_> = self.operations.iter().map(Operation::bare).collect();

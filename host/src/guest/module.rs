@@ -45,8 +45,8 @@ struct Inner {
 /// Checked arguments of one operation of one module.
 #[derive(Debug, Clone)]
 pub struct Arguments {
-    pub(super) operation: String,
-    pub(super) values: Vec<Val>,
+    pub(super) operation: Arc<str>,
+    pub(super) values: Arc<[Val]>,
 }
 
 impl Arguments {
@@ -135,7 +135,7 @@ impl Module {
                 body,
             )?,
         };
-        Ok(Arguments { operation: found.name.clone(), values })
+        Ok(Arguments { operation: found.name.as_str().into(), values: values.into() })
     }
 
     /// Checks a config against the module's `configure`. None is as an empty object. The errors'

@@ -1,11 +1,13 @@
 //! What the host keeps for one component: the data of its store.
 
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::vec;
 
 use super::bindings::wok::recipe::zookeeper::{Error, Stat};
 use super::bucket::{Bucket, Taken};
 use super::limits::{Growth, LimitReached};
+use super::meter::Turn;
 use super::slab::Slab;
 use super::surroundings::Surroundings;
 use super::voice_box::VoiceBox;
@@ -15,6 +17,8 @@ use crate::session::Watch;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) surroundings: Surroundings,
+    /// Shared with whoever polls its calls.
+    pub(super) turn: Arc<Turn>,
     pub(super) growth: Growth,
     pub(super) watches: Slab<OwnedWatch>,
     pub(super) child_lists: Slab<ChildList>,
@@ -54,7 +58,7 @@ pub struct ChildList {
 }
 
 impl State {
-    pub(super) fn new(surroundings: Surroundings) -> Self {
+    pub(super) fn new(surroundings: Surroundings, turn: Arc<Turn>) -> Self {
         let limits = &surroundings.limits;
         let now_ms = surroundings.time.now_ms();
         State {
@@ -66,6 +70,7 @@ impl State {
             voice_box: VoiceBox::new(limits, surroundings.voice.clone(), now_ms),
             calls: Bucket::full(limits.calls_per_second.into(), now_ms),
             surroundings,
+            turn,
         }
     }
 

@@ -101,7 +101,7 @@ async fn an_operation_that_ignores_its_cancellation_is_dropped_after_the_grace()
 }
 
 #[tokio::test]
-async fn an_operation_that_spins_when_cancelled_is_ended_by_its_processor_time() -> Result<()> {
+async fn an_operation_that_spins_when_cancelled_is_ended() -> Result<()> {
     let scene = Scene::new().await?;
     let mut guest = scene.hostile()?;
     let attacking = async {
@@ -110,7 +110,9 @@ async fn an_operation_that_spins_when_cancelled_is_ended_by_its_processor_time()
     };
     let (ending, _) = scene.beside(attacking).await?;
     let Ending::Failed(fault) = ending else { panic!("{ending:?}") };
-    assert!(fault.contains("limits.cpu-per-call"), "{fault}");
+    // Which of the two comes first depends on the machine: such a call gives way to all others.
+    let limits = ["limits.cpu-per-call", "did not return within 1s of being cancelled"];
+    assert!(limits.iter().any(|limit| fault.contains(limit)), "{fault}");
     assert_eq!(scene.left_behind().await?, Vec::<String>::new());
     Ok(())
 }

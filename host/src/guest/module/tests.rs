@@ -172,7 +172,7 @@ fn arguments_are_by_name_unless_one_record_is_the_body() {
     ]);
     let module = load(&text).unwrap();
     let arguments = module.arguments("move", &json!({"steps": 2})).unwrap();
-    assert_eq!(arguments.values, [Val::U32(2), Val::Option(None)]);
+    assert_eq!(*arguments.values, [Val::U32(2), Val::Option(None)]);
     module.arguments("ping", &json!(null)).unwrap();
     module.arguments("ping", &json!({})).unwrap();
     let refused = |operation, body| module.arguments(operation, &body).unwrap_err().to_string();
