@@ -5,6 +5,7 @@
 //! the end. A lost claim or session ends the participant: it is never re-joined behind the back of
 //! whoever relies on it.
 
+mod alarm;
 mod call;
 mod notice;
 mod task;
@@ -103,7 +104,8 @@ impl Participant {
         let last_word = line.last_word();
         tasks.spawn("participant", async move {
             let _last_word = last_word;
-            let started = Instance::start(&module, surroundings, &config).await;
+            // Boxed, because its room would be kept for as long as the participant lives.
+            let started = Box::pin(Instance::start(&module, surroundings, &config)).await;
             task.run(started).await;
         });
         let session = Arc::clone(session);

@@ -1,6 +1,6 @@
 //! The task that owns a participant's instance.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::alarm::Alarm;
 use super::call::{Answer, Call, CallError, Request};
 use super::notice::{Ending, Line, Loss, Notice};
 use crate::guest::{self, Fault, Instance, OperationScope};
@@ -51,13 +52,13 @@ type Ended = Result<(), Ending>;
 impl Task {
     /// Runs the participant to its end.
     pub(super) async fn run(mut self, started: Result<Instance, Fault>) {
-        let ending = match started {
-            Ok(mut instance) => self.live(&mut instance).await,
-            Err(fault) => failed(&fault),
+        let (ending, instance) = match started {
+            Ok(mut instance) => (self.live(&mut instance).await, Some(instance)),
+            Err(fault) => (failed(&fault), None),
         };
         // No call can come in any more, and those that came are answered by being dropped.
         self.calls.close();
-        self.finish(ending).await;
+        Box::pin(self.finish(ending, instance)).await;
     }
 
     async fn live(&mut self, instance: &mut Instance) -> Ending {
@@ -110,11 +111,16 @@ impl Task {
                 () = self.leave.cancelled() => {}
             }
         };
-        let intake = Intake::HoldOne(waiting);
-        let woken = instance.wake();
-        let (line, scope) = (&self.line, &self.scope);
-        let lost = losses(&mut self.state, &self.seat, line);
-        let woken = attend(woken, lost, withdrawn, scope, &mut self.calls, intake).await?;
+        let (call, withdrawn) = (pin!(instance.wake()), pin!(withdrawn));
+        let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
+        let meanwhile = Meanwhile {
+            call,
+            lost: Alarm::new(lost),
+            withdrawn: Alarm::new(withdrawn),
+            scope: &self.scope,
+            calls: &mut self.calls,
+        };
+        let woken = meanwhile.attend(Intake::HoldOne(waiting)).await?;
         woken.map_err(|fault| failed(&fault))
     }
 
@@ -128,9 +134,16 @@ impl Task {
             }
         };
         let attended = {
-            let answer = instance.call(&call.arguments);
-            let lost = losses(&mut self.state, &self.seat, &self.line);
-            attend(answer, lost, withdrawn, &self.scope, &mut self.calls, Intake::Refuse).await
+            let (answer, withdrawn) = (pin!(instance.call(&call.arguments)), pin!(withdrawn));
+            let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
+            let meanwhile = Meanwhile {
+                call: answer,
+                lost: Alarm::new(lost),
+                withdrawn: Alarm::new(withdrawn),
+                scope: &self.scope,
+                calls: &mut self.calls,
+            };
+            meanwhile.attend(Intake::Refuse).await
         };
         let value = match attended {
             Ok(Ok(guest::Answer::Ok(value))) => Ok(value),
@@ -176,7 +189,7 @@ impl Task {
     }
 
     /// Tells the follower, waits for what depends on the claim, and cleans up.
-    async fn finish(self, ending: Ending) {
+    async fn finish(self, ending: Ending, instance: Option<Instance>) {
         let ending = match ending {
             Ending::Failed(fault) if self.seat.has_claim() => Ending::Lost(Loss::Fault(fault)),
             ending => ending,
@@ -185,6 +198,10 @@ impl Task {
             self.line.tell(Notice::Lost(loss.clone()));
         }
         self.seat.until_independent().await;
+        // Before the clean-up, so that nothing is created after it.
+        if let Some(instance) = instance {
+            instance.end().await;
+        }
         self.seat.retire().await;
         self.line.tell(Notice::Ended(ending));
     }
@@ -207,47 +224,57 @@ enum Intake<'a> {
     HoldOne(&'a mut Option<Box<Request>>),
 }
 
-/// Waits for a call into the component, and for whatever else may happen meanwhile. Once
-/// `withdrawn` completes, the operation is cancelled and has a grace to return in.
-async fn attend<T>(
-    call: impl Future<Output = Result<T, Fault>>,
-    lost: impl Future<Output = Loss>,
-    withdrawn: impl Future<Output = ()>,
-    scope: &OperationScope,
-    calls: &mut mpsc::Receiver<Box<Request>>,
-    mut intake: Intake<'_>,
-) -> Result<Result<T, Fault>, Ending> {
-    let (mut call, mut lost, mut withdrawn) = (pin!(call), pin!(lost), pin!(withdrawn));
-    let mut grace: Option<Instant> = None;
-    let mut is_open = true;
-    loop {
-        let grace_spent = async {
-            match grace {
-                Some(end) => tokio::time::sleep_until(end).await,
-                None => std::future::pending().await,
-            }
-        };
-        // All but the mailbox are kept across turns, and the mailbox keeps its messages.
-        tokio::select! {
-            biased;
-            loss = &mut lost => return Err(Ending::Lost(loss)),
-            outcome = &mut call => return Ok(outcome),
-            () = &mut withdrawn, if grace.is_none() => {
-                scope.cancel();
-                grace = Some(Instant::now() + GRACE);
-            }
-            () = grace_spent => {
-                let fault = format!("the module did not return within {GRACE:?} of being cancelled");
-                tracing::warn!(fault);
-                return Err(Ending::Failed(fault));
-            }
-            request = calls.recv(), if is_open => match request {
-                Some(request) => match &mut intake {
-                    Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
-                    _ => drop(request.reply.send(Err(CallError::Busy))),
+/// A call into the component, and whatever else may happen meanwhile. All of it is pinned by whoever
+/// starts it: a future that is handed over by value is kept twice.
+struct Meanwhile<'a, C, L, W> {
+    call: Pin<&'a mut C>,
+    lost: Alarm<'a, L>,
+    withdrawn: Alarm<'a, W>,
+    scope: &'a OperationScope,
+    calls: &'a mut mpsc::Receiver<Box<Request>>,
+}
+
+impl<C, L, W, T> Meanwhile<'_, C, L, W>
+where
+    C: Future<Output = Result<T, Fault>>,
+    L: Future<Output = Loss>,
+    W: Future<Output = ()>,
+{
+    /// Waits for the call. Once `withdrawn` completes, the operation is cancelled and has a grace
+    /// to return in.
+    async fn attend(mut self, mut intake: Intake<'_>) -> Result<Result<T, Fault>, Ending> {
+        let mut grace: Option<Instant> = None;
+        let mut is_open = true;
+        loop {
+            let grace_spent = async {
+                match grace {
+                    Some(end) => tokio::time::sleep_until(end).await,
+                    None => std::future::pending().await,
+                }
+            };
+            // All but the mailbox are kept across turns, and the mailbox keeps its messages.
+            tokio::select! {
+                biased;
+                loss = &mut self.lost => return Err(Ending::Lost(loss)),
+                outcome = &mut self.call => return Ok(outcome),
+                () = &mut self.withdrawn, if grace.is_none() => {
+                    self.scope.cancel();
+                    grace = Some(Instant::now() + GRACE);
+                }
+                () = grace_spent => {
+                    let fault =
+                        format!("the module did not return within {GRACE:?} of being cancelled");
+                    tracing::warn!(fault);
+                    return Err(Ending::Failed(fault));
+                }
+                request = self.calls.recv(), if is_open => match request {
+                    Some(request) => match &mut intake {
+                        Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
+                        _ => drop(request.reply.send(Err(CallError::Busy))),
+                    },
+                    None => is_open = false,
                 },
-                None => is_open = false,
-            },
+            }
         }
     }
 }
