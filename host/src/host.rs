@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use crate::guest::{CompileCache, Engine, EngineError, EngineOptions, Limits, Module, ModuleError};
 use crate::modules::{ModuleSource, SourceError};
 use crate::participant::{Follower, Join, Participant};
-use crate::session::{ConnectError, ConnectOptions, Failure, Opener, Session};
+use crate::session::{self, ConnectError, ConnectOptions, Failure, Session};
 use crate::tasks::Tasks;
 
 /// What a host sets aside, and how it reaches ZooKeeper.
@@ -22,18 +22,6 @@ pub struct HostOptions {
     pub cache: CompileCache,
     /// How to reach ZooKeeper.
     pub connect: ConnectOptions,
-}
-
-/// Why a host cannot start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HostError {
-    /// The engine cannot be set up.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The operating system refuses a thread.
-    #[error("cannot start the thread of the ZooKeeper sessions: {0}")]
-    Thread(#[from] std::io::Error),
 }
 
 /// Why a module cannot be used.
@@ -52,7 +40,7 @@ pub enum LoadError {
 #[derive(Debug)]
 pub struct Host {
     engine: Engine,
-    opener: Opener,
+    connect: ConnectOptions,
     tasks: Tasks,
 }
 
@@ -61,7 +49,7 @@ impl Host {
     ///
     /// # Errors
     /// The engine or a thread cannot be had; the error names the config key to change.
-    pub fn new(options: HostOptions) -> Result<Self, HostError> {
+    pub fn new(options: HostOptions) -> Result<Self, EngineError> {
         let HostOptions { participants, memory, cache, connect } = options;
         Ok(Host {
             engine: Engine::new(&EngineOptions {
@@ -70,7 +58,7 @@ impl Host {
                 table_elements: Limits::default().table_elements,
                 cache,
             })?,
-            opener: Opener::new(connect)?,
+            connect,
             tasks: Tasks::on(Handle::current()),
         })
     }
@@ -83,12 +71,12 @@ impl Host {
         load(&self.engine, source, pin)
     }
 
-    /// Opens a session, trying every server once.
+    /// Opens a session, trying every server once. It lives on the runtime that this is called in.
     ///
     /// # Errors
     /// No server could be reached, or a server refused.
     pub async fn open_session(&self) -> Result<Arc<Session>, ConnectError> {
-        self.opener.open().await.map(Arc::new)
+        session::open(&self.connect).await.map(Arc::new)
     }
 
     /// Starts a participant.

@@ -1,6 +1,6 @@
 //! The session room: the way to ZooKeeper, and the rules that no guest can break.
 //!
-//! [`Opener`] opens a [`Session`], which gives each participant a [`Seat`]. The rules live above
+//! [`open()`] opens a [`Session`], which gives each participant a [`Seat`]. The rules live above
 //! the [`Ensemble`] trait, so that a simulated ensemble exercises them, too:
 //!
 //! | rule | file |
@@ -43,7 +43,7 @@ pub use contend::{ContenderName, UuidForm};
 pub use ensemble::{Connection, Ending, Ensemble};
 pub use epoch::Session;
 pub use failure::{Failure, Refusal};
-pub use open::Opener;
+pub use open::open;
 pub use options::{ConnectError, ConnectOptions, Credential, SaslLogin, Secret, Tls, TlsIdentity};
 pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 pub use seat::{Owner, Seat, SeatLimits};

@@ -3,20 +3,17 @@
 //! It answers reads of metadata at once and refuses everything else, so it proves nothing about
 //! ZooKeeper: no test judges a recipe by it.
 //!
-//! The answers come from the session's thread, as those of the real client do. An answer that was
-//! there when it is asked for would never suspend the component, and so would hide how long a
+//! The answers come from a task of the session's, as those of the real client do. An answer that
+//! was there when it is asked for would never suspend the component, and so would hide how long a
 //! component waits for its turn once its answer has come.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_util::sync::CancellationToken;
 use wok::clock::{Boottime, SystemClock};
 use wok::session::{
     Acl, Connection, Ensemble, Failure, Refusal, Reply, Request, Session, Stat, Watching,
@@ -26,51 +23,18 @@ use wok::tasks::Tasks;
 /// What heartbeats read; participants have mounts, so it is theirs alone.
 const HEARTBEAT_PATH: &str = "/";
 
-/// The thread that sessions live on, as that of [`wok::session::Opener`].
-#[derive(Debug)]
-pub struct SessionThread {
-    runtime: Handle,
-    stop: CancellationToken,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl SessionThread {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// If there is no thread to be had.
-    pub fn start() -> Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let stop = CancellationToken::new();
-        let stopped = stop.clone();
-        let thread = thread::Builder::new()
-            .name("wok-session".to_owned())
-            .spawn(move || runtime.block_on(stopped.cancelled()))?;
-        Ok(SessionThread { runtime: handle, stop, thread: Some(thread) })
-    }
-
-    /// A session of that timeout, and its heartbeats.
-    pub fn open(&self, timeout: Duration) -> (Arc<Session>, Heartbeats) {
-        let heartbeats = Heartbeats::default();
-        let tasks = Tasks::on(self.runtime.clone());
-        // As bounded as what comes in: a session has a limit of requests in flight.
-        let (requests, inbox) = mpsc::unbounded_channel();
-        tasks.spawn("stand-in", serve(inbox, heartbeats.clone()));
-        let connection = watch::Sender::new(Connection::Up);
-        let ensemble = StandIn { timeout, requests, connection };
-        let clock = Arc::new(SystemClock);
-        let session = Session::new(Box::new(ensemble), Acl::Open, clock, Boottime::now(), tasks);
-        (Arc::new(session), heartbeats)
-    }
-}
-
-impl Drop for SessionThread {
-    fn drop(&mut self) {
-        self.stop.cancel();
-        // It fails only if the thread panicked, which has been printed.
-        self.thread.take().map(JoinHandle::join);
-    }
+/// A session of that timeout on the runtime that this is called in, and its heartbeats.
+pub fn open(timeout: Duration) -> (Arc<Session>, Heartbeats) {
+    let heartbeats = Heartbeats::default();
+    let tasks = Tasks::on(Handle::current());
+    // As bounded as what comes in: a session has a limit of requests in flight.
+    let (requests, inbox) = mpsc::unbounded_channel();
+    tasks.spawn("stand-in", serve(inbox, heartbeats.clone()));
+    let connection = watch::Sender::new(Connection::Up);
+    let ensemble = StandIn { timeout, requests, connection };
+    let clock = Arc::new(SystemClock);
+    let session = Session::new(Box::new(ensemble), Acl::Open, clock, Boottime::now(), tasks);
+    (Arc::new(session), heartbeats)
 }
 
 /// When a session last asked for a sign of life, and the longest that it went without asking.
@@ -167,8 +131,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_session_without_work_is_kept_alive_by_its_heartbeats() {
-        let thread = SessionThread::start().unwrap();
-        let (session, heartbeats) = thread.open(Duration::from_secs(1));
+        let (session, heartbeats) = open(Duration::from_secs(1));
         eventually("three heartbeats", async || Ok((heartbeats.so_far().0 >= 3).then_some(())))
             .await
             .unwrap();

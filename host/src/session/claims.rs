@@ -164,7 +164,8 @@ impl Seat {
                 return path;
             }
             // The data changed, or the watch came back with a stale word: look, and watch again.
-            match self.read_and_watch(&path).await {
+            // Boxed, as all that is rare: a future has room for every branch.
+            match Box::pin(self.read_and_watch(&path)).await {
                 Ok((stat, watch)) if stat.czxid == czxid => {
                     if let Some(part) = self.claims().part(&path) {
                         part.watch = watch;

@@ -79,7 +79,8 @@ impl Seat {
             match self.core.send(request.clone()).await {
                 Ok(reply) => return created(reply),
                 Err(Failure::OutcomeUnknown) => {
-                    if let Some(found) = find_contender(&self.core, directory, stem).await? {
+                    let finding = Box::pin(find_contender(&self.core, directory, stem));
+                    if let Some(found) = finding.await? {
                         return Ok(found);
                     }
                     // It certainly did not happen, so it may be sent again.
@@ -88,7 +89,7 @@ impl Seat {
                     if parents_created < PARENT_ATTEMPTS && parent(directory).is_some() =>
                 {
                     parents_created += 1;
-                    self.core.create_parents(directory).await?;
+                    Box::pin(self.core.create_parents(directory)).await?;
                 }
                 Err(refused) => {
                     if !matches!(refused, Failure::SessionLost) {

@@ -89,7 +89,7 @@ fn forget_named(core: &Core, job: &Job) {
 /// # Cancellation
 /// The znode may or may not be gone.
 pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
-    if znode.naming == Naming::Given && !is_still_there(core, znode).await? {
+    if znode.naming == Naming::Given && !Box::pin(is_still_there(core, znode)).await? {
         return Ok(());
     }
     loop {
@@ -97,7 +97,7 @@ pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
         match core.send(Request::Write(write)).await {
             Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(()),
             Err(Failure::OutcomeUnknown) => {
-                if !is_still_there(core, znode).await? {
+                if !Box::pin(is_still_there(core, znode)).await? {
                     return Ok(());
                 }
             }

@@ -59,7 +59,8 @@ impl Seat {
     /// Looks what became of this participant's create of that name, if its reply was lost.
     pub(super) async fn settle_named(&self, path: &str) -> Result<(), Failure> {
         let Some(entry) = self.ledger().pending(path) else { return Ok(()) };
-        let found = find_named(&self.core, path, self.id).await?;
+        // Boxed, as all that is rare: a future has room for every branch.
+        let found = Box::pin(find_named(&self.core, path, self.id)).await?;
         let mut named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
             Some(Stat { czxid, .. }) => {

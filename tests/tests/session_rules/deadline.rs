@@ -52,11 +52,11 @@ async fn a_session_that_was_given_up_stays_lost_when_the_connection_comes_back()
     }
     assert_eq!(*room.session.state().borrow(), SessionState::Lost(SessionLoss::Deadline));
     // Whoever opens the next one drops this one, and its znodes go.
-    let Room { session, opener, admin, proxy, .. } = room;
+    let Room { session, admin, proxy, .. } = room;
     drop(seat);
     drop(session);
     admin.wait_gone(&path).await?;
-    drop((opener, proxy));
+    drop(proxy);
     Ok(())
 }
 

@@ -31,7 +31,7 @@ async fn an_expired_session_is_lost_once_and_its_seats_with_it() -> Result<()> {
     // Nothing is left to do for them, and nothing hangs.
     within("the seat to retire", seat.retire()).await?;
 
-    let next = room.opener.open().await?;
+    let next = wok::session::open(&room.options).await?;
     assert_ne!(next.id(), room.session.id());
     let fresh = next.join(&room.path, SeatLimits::default())?;
     hold(&fresh, &room.path).await?;

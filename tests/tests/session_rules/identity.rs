@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use wok::session::{
-    Acl, ConnectOptions, Credential, Failure, Opener, Refusal, SeatLimits, Secret, Session,
+    Acl, ConnectOptions, Credential, Failure, Refusal, SeatLimits, Secret, Session, open,
 };
 use wok_tests::admin::Admin;
 use wok_tests::patience::within;
@@ -22,14 +22,13 @@ fn as_identity(secret: &str, hosts: &str) -> ConnectOptions {
     }
 }
 
-async fn log_in(secret: &str) -> Result<(Session, Opener)> {
-    let opener = Opener::new(as_identity(secret, zookeeper::shared().await.address()))?;
-    Ok((opener.open().await?, opener))
+async fn log_in(secret: &str) -> Result<Session> {
+    Ok(open(&as_identity(secret, zookeeper::shared().await.address())).await?)
 }
 
 #[tokio::test]
 async fn another_identity_can_neither_delete_a_claim_nor_its_container() -> Result<()> {
-    let (session, _opener) = log_in("ada:secret").await?;
+    let session = log_in("ada:secret").await?;
     let mount = zookeeper::unique_path();
     let directory = format!("{mount}/locks");
     let seat = session.join(&mount, SeatLimits::default())?;
@@ -49,7 +48,7 @@ async fn another_identity_can_neither_delete_a_claim_nor_its_container() -> Resu
     ensure!(admin.get(&path).await.is_err(), "its data is nobody else's business");
 
     // The own identity can, on a session of its own: it is the identity that counts.
-    let (again, _opener) = log_in("ada:secret").await?;
+    let again = log_in("ada:secret").await?;
     let other = again.join(&mount, SeatLimits::default())?;
     other.submit(delete(&path)).await?;
     assert_eq!(within("the loss", seat.until_claim_lost()).await?, path);
@@ -58,12 +57,12 @@ async fn another_identity_can_neither_delete_a_claim_nor_its_container() -> Resu
 
 #[tokio::test]
 async fn a_wrong_digest_password_is_told_as_no_auth() -> Result<()> {
-    let (owner, _opener) = log_in("ada:secret").await?;
+    let owner = log_in("ada:secret").await?;
     let mount = zookeeper::unique_path();
     let seat = owner.join(&mount, SeatLimits::default())?;
     hold(&seat, &mount).await?;
     // ZooKeeper takes any password: a wrong one only makes another identity.
-    let (stranger, _opener) = log_in("ada:wrong").await?;
+    let stranger = log_in("ada:wrong").await?;
     let stranger_seat = stranger.join(&mount, SeatLimits::default())?;
     for outcome in [
         stranger_seat.contend(&mount, contender(), Vec::new()).await.map(drop),
@@ -80,8 +79,7 @@ async fn a_wrong_digest_password_is_told_as_no_auth() -> Result<()> {
 #[tokio::test]
 async fn identities_survive_a_reconnect() -> Result<()> {
     let proxy = wok_tests::proxy::Proxy::start(zookeeper::shared().await.address())?;
-    let opener = Opener::new(as_identity("ada:secret", proxy.address()))?;
-    let session = opener.open().await?;
+    let session = open(&as_identity("ada:secret", proxy.address())).await?;
     let mount = zookeeper::unique_path();
     let seat = session.join(&mount, SeatLimits::default())?;
     let path = hold(&seat, &mount).await?;
@@ -97,8 +95,7 @@ async fn missing_parents_are_containers_that_go_when_they_are_empty() -> Result<
     let sweep = Duration::from_millis(100).as_millis().to_string();
     let options = Options::default().property("znode.container.checkIntervalMs", &sweep);
     let server = Server::start(options).await?;
-    let opener = Opener::new(ConnectOptions::new(server.address(), LONG_TIMEOUT))?;
-    let session = opener.open().await?;
+    let session = open(&ConnectOptions::new(server.address(), LONG_TIMEOUT)).await?;
     let admin = Admin::connect(server.address()).await?;
     let seat = session.join("/a", SeatLimits::default())?;
     // Between the create of the parents and their use the server may remove them again.

@@ -5,8 +5,7 @@ use std::time::Duration;
 use anyhow::Result;
 use tokio::net::TcpListener;
 use wok::session::{
-    ConnectError, ConnectOptions, CreateMode, Opener, SaslLogin, SeatLimits, Secret, Tls,
-    TlsIdentity,
+    ConnectError, ConnectOptions, CreateMode, SaslLogin, SeatLimits, Secret, Tls, TlsIdentity, open,
 };
 use wok_tests::patience::within;
 use wok_tests::zookeeper::{self, Certificates, Options, Server};
@@ -14,8 +13,7 @@ use wok_tests::zookeeper::{self, Certificates, Options, Server};
 use crate::room::{LONG_TIMEOUT, TIMEOUT, create, round_trip};
 
 async fn refused(options: ConnectOptions) -> Result<ConnectError> {
-    let opener = Opener::new(options)?;
-    let outcome = within("an error", opener.open()).await?;
+    let outcome = within("an error", open(&options)).await?;
     Ok(outcome.expect_err("it cannot be opened"))
 }
 
@@ -66,8 +64,8 @@ async fn a_host_that_accepts_and_says_nothing_is_named_within_a_bound() -> Resul
 async fn one_host_that_answers_is_enough() -> Result<()> {
     let closed = wok_tests::ports::free()?;
     let hosts = format!("127.0.0.1:{closed},{}", zookeeper::shared().await.address());
-    let opener = Opener::new(ConnectOptions::new(hosts, TIMEOUT))?;
-    let session = within("a session", opener.open()).await??;
+    let options = ConnectOptions::new(hosts, TIMEOUT);
+    let session = within("a session", open(&options)).await??;
     session.close().await;
     Ok(())
 }
@@ -83,8 +81,7 @@ async fn tls_works_with_the_right_authority_and_names_what_is_wrong_otherwise() 
         ..ConnectOptions::new(hosts, LONG_TIMEOUT)
     };
 
-    let opener = Opener::new(with(Some(tls(&certificates)), &secure))?;
-    let session = opener.open().await?;
+    let session = open(&with(Some(tls(&certificates)), &secure)).await?;
     let seat = session.join("/tls", SeatLimits::default())?;
     seat.submit(create("/tls", CreateMode::Persistent)).await?;
     session.close().await;
@@ -117,8 +114,7 @@ async fn sasl_works_with_the_right_password_and_says_so_otherwise() -> Result<()
         let sasl = Some(SaslLogin { user: "ada".into(), password });
         ConnectOptions { sasl, ..ConnectOptions::new(server.address(), TIMEOUT) }
     };
-    let opener = Opener::new(login("secret"))?;
-    let session = opener.open().await?;
+    let session = open(&login("secret")).await?;
     round_trip(&session.join("/", SeatLimits::default())?).await?;
     session.close().await;
 

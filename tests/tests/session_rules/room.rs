@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use wok::session::{
-    ConnectOptions, ContenderName, CreateMode, Event, Failure, Opener, Reply, Request, Seat,
-    SeatLimits, Session, SessionState, Stat, UuidForm, Watch, Watching, Write, Written,
+    ConnectOptions, ContenderName, CreateMode, Event, Failure, Reply, Request, Seat, SeatLimits,
+    Session, SessionState, Stat, UuidForm, Watch, Watching, Write, Written, open,
 };
 use wok_tests::admin::Admin;
 use wok_tests::patience::within;
@@ -25,8 +25,7 @@ pub(crate) struct Room {
     pub(crate) path: String,
     pub(crate) admin: Admin,
     pub(crate) session: Session,
-    /// After the session, which lives on its thread.
-    pub(crate) opener: Opener,
+    pub(crate) options: ConnectOptions,
     pub(crate) proxy: Proxy,
 }
 
@@ -39,9 +38,9 @@ impl Room {
     /// A room that shares its eye with others.
     pub(crate) async fn beside(admin: &Admin, timeout: Duration) -> Result<Room> {
         let proxy = Proxy::start(zookeeper::shared().await.address())?;
-        let opener = Opener::new(ConnectOptions::new(proxy.address(), timeout))?;
-        let session = opener.open().await?;
-        Ok(Room { path: zookeeper::unique_path(), admin: admin.clone(), session, opener, proxy })
+        let options = ConnectOptions::new(proxy.address(), timeout);
+        let session = open(&options).await?;
+        Ok(Room { path: zookeeper::unique_path(), admin: admin.clone(), session, options, proxy })
     }
 
     /// A participant's seat, mounted at the room's path.

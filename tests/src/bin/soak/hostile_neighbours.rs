@@ -1,8 +1,8 @@
 //! Hostile components beside a hundred that work.
 //!
 //! The working ones make one host call after another, each an operation of one `exists`, on a
-//! session that answers at once, from its own thread: what is measured is the host alone, the wait
-//! for a turn after the answer included. The hostile ones spin, flood,
+//! session that answers at once, from a task of its own: what is measured is the host alone, the
+//! wait for a turn after the answer included. The hostile ones spin, flood,
 //! hoard memory and recurse, all at a time, and are started again when they end. Rounds with and
 //! without them alternate, so that whatever else the machine does falls on both.
 
@@ -22,7 +22,7 @@ use wok::participant::{Call, CallError, Ending, Follower, Join, Notice, Particip
 use wok::session::{ConnectOptions, SeatLimits, Session, SessionState};
 use wok::tasks::Tasks;
 use wok_tests::guests::guest_file;
-use wok_tests::stand_in::{Heartbeats, SessionThread};
+use wok_tests::stand_in::{self, Heartbeats};
 
 use crate::{Length, Options, figure, say};
 
@@ -74,7 +74,7 @@ pub(crate) fn play(options: &Options) -> Result<()> {
     })
 }
 
-/// A host, a session at work and an idle one of the same thread.
+/// A host, a session at work and an idle one, all on one runtime.
 struct Scene {
     host: Arc<Host>,
     hostile: Module,
@@ -86,7 +86,6 @@ struct Scene {
     meter: Arc<Meter>,
     tasks: Tasks,
     stop: CancellationToken,
-    _thread: SessionThread,
 }
 
 /// The latencies of the workers' calls while it is on.
@@ -112,9 +111,8 @@ struct Figures {
 
 impl Scene {
     fn new(attacks: Vec<Attack>) -> Result<Self> {
-        let thread = SessionThread::start()?;
-        let (session, _) = thread.open(TIMEOUT);
-        let (idle, heartbeats) = thread.open(TIMEOUT);
+        let (session, _) = stand_in::open(TIMEOUT);
+        let (idle, heartbeats) = stand_in::open(TIMEOUT);
         let host = Host::new(HostOptions {
             participants: u32::try_from(WORKERS + 2 * ATTACKS.len())?,
             memory: Limits::default().memory,
@@ -134,7 +132,6 @@ impl Scene {
             meter: Arc::default(),
             tasks: Tasks::on(Handle::current()),
             stop: CancellationToken::new(),
-            _thread: thread,
         })
     }
 
