@@ -1,0 +1,212 @@
+//! The task that owns the state.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error};
+
+use super::backlog::{Backlog, Out, Outgoing};
+use super::clock::Clock;
+use super::journal::Journal;
+use crate::serve::Delivery;
+use crate::standalone::Standalone;
+use crate::words::{self, Settings, Word};
+
+/// How many messages are worked off before their txns are forced, all at once.
+const BATCH: usize = 256;
+
+/// What connections tell the state's task.
+#[derive(Debug)]
+pub(super) enum Message {
+    Opened { id: u64, address: SocketAddr, outgoing: Outgoing, backlog: Arc<Backlog> },
+    Frames { id: u64, frames: Vec<Bytes> },
+    Drained { id: u64 },
+    Word { id: u64, word: Word, reply: oneshot::Sender<()> },
+    Closed { id: u64 },
+}
+
+struct Peer {
+    outgoing: Outgoing,
+    backlog: Arc<Backlog>,
+    /// Frames that wait because too much is unsent or unanswered. The reader stops at a number.
+    parked: VecDeque<Bytes>,
+}
+
+/// The state and its surroundings.
+pub(super) struct Actor {
+    pub(super) state: Standalone,
+    pub(super) journal: Journal,
+    pub(super) clock: Clock,
+    pub(super) settings: Settings,
+    pub(super) max_outstanding: usize,
+    peers: BTreeMap<u64, Peer>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        state: Standalone,
+        clock: Clock,
+        settings: Settings,
+        max_outstanding: usize,
+    ) -> Self {
+        let journal = Journal::Memory;
+        Actor { state, journal, clock, settings, max_outstanding, peers: BTreeMap::new() }
+    }
+
+    /// Works until the server ends.
+    pub(super) async fn run(
+        mut self,
+        mut inbox: mpsc::Receiver<Message>,
+        sweep_every: Duration,
+        stop: CancellationToken,
+    ) {
+        let mut ticks = every(Duration::from_millis(self.state.leader().sessions().tick_ms()));
+        let mut sweeps = every(sweep_every);
+        let mut batch = Vec::with_capacity(BATCH);
+        loop {
+            // All branches may lose: messages stay in the inbox, and ticks come again.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => self.state.tick(self.clock.now()),
+                _ = sweeps.tick() => self.state.sweep(self.clock.now()),
+                count = inbox.recv_many(&mut batch, BATCH) => {
+                    if count == 0 {
+                        return;
+                    }
+                    for message in batch.drain(..) {
+                        self.take(message);
+                    }
+                }
+            }
+            if let Err(error) = self.settle().await {
+                // What was not kept must not be answered, and nothing after it can be.
+                error!(%error, "the log cannot be written: the server ends");
+                stop.cancel();
+                return;
+            }
+        }
+    }
+
+    /// Keeps, applies and answers all that has been prepared, and what that sets free.
+    async fn settle(&mut self) -> std::io::Result<()> {
+        while !self.state.is_idle() {
+            let through = self.state.leader().last_zxid();
+            self.journal.force(self.state.prepared()).await?;
+            self.state.commit(through, self.clock.now());
+            self.deliver();
+            let parked: Vec<u64> = self
+                .peers
+                .iter()
+                .filter(|(_, p)| !p.parked.is_empty())
+                .map(|(id, _)| *id)
+                .collect();
+            for id in parked {
+                self.serve(id);
+            }
+        }
+        self.deliver();
+        Ok(())
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Opened { id, address, outgoing, backlog } => {
+                self.peers.insert(id, Peer { outgoing, backlog, parked: VecDeque::new() });
+                self.state.open(id, address, self.clock.now());
+            }
+            Message::Frames { id, frames } => {
+                if let Some(peer) = self.peers.get_mut(&id) {
+                    peer.parked.extend(frames);
+                    self.serve(id);
+                }
+            }
+            Message::Drained { id } => self.serve(id),
+            Message::Closed { id } => {
+                self.peers.remove(&id);
+                self.state.disconnected(id);
+            }
+            Message::Word { id, word, reply } => {
+                let text = words::answer(word, &mut self.state, &self.settings, self.clock.now());
+                if let Some(peer) = self.peers.get(&id) {
+                    let frame = Bytes::from(text);
+                    peer.backlog.queued(frame.len());
+                    peer.outgoing.send(Out::Frame(frame)).ok();
+                    peer.outgoing.send(Out::Close).ok();
+                    peer.backlog.close();
+                }
+                reply.send(()).ok();
+            }
+        }
+    }
+
+    /// Serves what a connection has sent, as long as it takes what it is sent.
+    fn serve(&mut self, id: u64) {
+        loop {
+            let Some(peer) = self.peers.get_mut(&id) else { return };
+            if peer.backlog.is_full() {
+                peer.backlog.park();
+                // The writer may have caught up before it could see that it is waited for.
+                if peer.backlog.is_full() {
+                    return;
+                }
+            }
+            let outstanding =
+                self.state.member().connection(id).map_or(0, |connection| connection.outstanding());
+            // Then it is served when those have been answered: see `settle`.
+            if outstanding >= self.max_outstanding {
+                return;
+            }
+            let Some(frame) = peer.parked.pop_front() else { return };
+            peer.backlog.served(1);
+            self.state.receive(id, &frame, self.clock.now());
+            self.deliver();
+        }
+    }
+
+    fn deliver(&mut self) {
+        for delivery in self.state.take_deliveries() {
+            match delivery {
+                Delivery::Reply { connection, frame } => self.send(connection, frame),
+                Delivery::Event { connection, frame } => {
+                    let is_overfull =
+                        self.peers.get(&connection).is_some_and(|peer| peer.backlog.is_overfull());
+                    if is_overfull {
+                        debug!(connection, "it does not take its events: it is closed");
+                        if let Some(peer) = self.peers.remove(&connection) {
+                            peer.backlog.kill();
+                        }
+                        self.state.disconnected(connection);
+                    } else {
+                        self.send(connection, frame);
+                    }
+                }
+                Delivery::Close { connection } => {
+                    if let Some(peer) = self.peers.remove(&connection) {
+                        peer.outgoing.send(Out::Close).ok();
+                        peer.backlog.close();
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, connection: u64, frame: Bytes) {
+        if let Some(peer) = self.peers.get(&connection) {
+            peer.backlog.queued(frame.len());
+            // It fails if the connection has just ended, which its own message will tell.
+            peer.outgoing.send(Out::Frame(frame)).ok();
+        }
+    }
+}
+
+fn every(period: Duration) -> Interval {
+    let mut interval = interval(period.max(Duration::from_millis(1)));
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}

@@ -1,0 +1,130 @@
+//! What a connection owes and is owed, seen from both its ends.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// Unsent bytes above which no more of a connection is read or served. A few of the largest
+/// answers: enough to keep a socket busy, little enough for thousands of connections.
+const SOFT_LIMIT: usize = 4 << 20;
+/// Unsent bytes above which an event ends the connection. Events cannot be held back by not
+/// reading requests. A client that misses one finds out by its next handshake, which tells it
+/// what has changed; a client that is told only some of them would not.
+const HARD_LIMIT: usize = 16 << 20;
+
+/// How long a client that is told goodbye has to take what it was sent before.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// The queue from the state's task to a connection's writer.
+#[derive(Debug)]
+pub(super) struct Backlog {
+    unsent: AtomicUsize,
+    /// Frames read but not yet seen by the state's task.
+    unserved: AtomicUsize,
+    is_parked: AtomicBool,
+    changed: Notify,
+    /// Nothing more will be queued: what is unsent has [`LINGER`] to go out.
+    closing: CancellationToken,
+    /// What is unsent is of no use.
+    dead: CancellationToken,
+}
+
+/// Something for a connection's writer.
+#[derive(Debug)]
+pub(super) enum Out {
+    Frame(Bytes),
+    Close,
+}
+
+pub(super) type Outgoing = mpsc::UnboundedSender<Out>;
+
+impl Backlog {
+    pub(super) fn new() -> Self {
+        Backlog {
+            unsent: AtomicUsize::new(0),
+            unserved: AtomicUsize::new(0),
+            is_parked: AtomicBool::new(false),
+            changed: Notify::new(),
+            closing: CancellationToken::new(),
+            dead: CancellationToken::new(),
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.unsent.load(Ordering::Acquire) > SOFT_LIMIT
+    }
+
+    pub(super) fn is_overfull(&self) -> bool {
+        self.unsent.load(Ordering::Acquire) > HARD_LIMIT
+    }
+
+    pub(super) fn queued(&self, bytes: usize) {
+        self.unsent.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// Whether the state's task is to be told that it may serve again.
+    pub(super) fn sent(&self, bytes: usize) -> bool {
+        self.unsent.fetch_sub(bytes, Ordering::AcqRel);
+        let is_low = self.unsent.load(Ordering::Acquire) <= SOFT_LIMIT / 2;
+        if is_low {
+            self.changed.notify_waiters();
+        }
+        is_low && self.is_parked.swap(false, Ordering::AcqRel)
+    }
+
+    pub(super) fn park(&self) {
+        self.is_parked.store(true, Ordering::Release);
+    }
+
+    pub(super) fn arrived(&self, frames: usize) {
+        self.unserved.fetch_add(frames, Ordering::AcqRel);
+    }
+
+    pub(super) fn served(&self, frames: usize) {
+        self.unserved.fetch_sub(frames, Ordering::AcqRel);
+        self.changed.notify_waiters();
+    }
+
+    pub(super) fn close(&self) {
+        self.closing.cancel();
+    }
+
+    pub(super) fn kill(&self) {
+        self.dead.cancel();
+    }
+
+    /// Waits until the connection has no more time.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub(super) async fn is_over(&self) {
+        let late = async {
+            self.closing.cancelled().await;
+            tokio::time::sleep(LINGER).await;
+        };
+        tokio::select! {
+            () = self.dead.cancelled() => {}
+            () = late => {}
+        }
+    }
+
+    /// Waits until more may be read.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub(super) async fn has_room(&self, max_outstanding: usize) {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Before looking, so that no change is missed in between.
+            changed.as_mut().enable();
+            if !self.is_full() && self.unserved.load(Ordering::Acquire) < max_outstanding {
+                return;
+            }
+            changed.await;
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! One connection: one reader and one writer, in one task.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::actor::Message;
+use super::backlog::{Backlog, Out};
+use super::frames;
+use crate::words::Word;
+
+/// How much is read at once.
+const READ_SIZE: usize = 64 << 10;
+/// How much is written at once, unless a single frame is larger.
+const WRITE_SIZE: usize = 256 << 10;
+
+/// What a connection needs to know of its server.
+#[derive(Debug, Clone)]
+pub(super) struct Wires {
+    pub(super) inbox: mpsc::Sender<Message>,
+    pub(super) jute_max_buffer: usize,
+    pub(super) max_outstanding: usize,
+    pub(super) stop: CancellationToken,
+}
+
+/// Serves a connection until either side ends it.
+pub(super) async fn run(id: u64, stream: TcpStream, address: SocketAddr, wires: Wires) {
+    // Answers are small and waited for.
+    stream.set_nodelay(true).ok();
+    let backlog = Arc::new(Backlog::new());
+    let (outgoing, queue) = mpsc::unbounded_channel();
+    let opened = Message::Opened { id, address, outgoing, backlog: backlog.clone() };
+    if wires.inbox.send(opened).await.is_err() {
+        return;
+    }
+    let (input, output) = stream.into_split();
+    let reader = Reader { id, input, buffer: BytesMut::new(), backlog: &backlog, wires: &wires };
+    let writer = Writer { id, output, queue, backlog: &backlog, wires: &wires };
+    // Both borrow the halves of one socket: whichever ends first, the connection is over, and
+    // what the other had in hand is of no use to anybody.
+    tokio::select! {
+        () = reader.run() => {}
+        () = writer.run() => {}
+        () = backlog.is_over() => {}
+        () = wires.stop.cancelled() => {}
+    }
+    wires.inbox.send(Message::Closed { id }).await.ok();
+}
+
+struct Reader<'a> {
+    id: u64,
+    input: OwnedReadHalf,
+    buffer: BytesMut,
+    backlog: &'a Backlog,
+    wires: &'a Wires,
+}
+
+impl Reader<'_> {
+    async fn run(mut self) {
+        if self.first().await.is_none() {
+            return;
+        }
+        loop {
+            match self.frames() {
+                Ok(frames) if frames.is_empty() => {}
+                Ok(frames) => {
+                    self.backlog.arrived(frames.len());
+                    let message = Message::Frames { id: self.id, frames };
+                    if self.wires.inbox.send(message).await.is_err() {
+                        return;
+                    }
+                }
+                Err(frames::BadLength(length)) => {
+                    debug!(connection = self.id, length, "a frame of this length is refused");
+                    return;
+                }
+            }
+            self.backlog.has_room(self.wires.max_outstanding).await;
+            if self.fill().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Answers a four-letter word, which only the first bytes of a connection can be. `None` if
+    /// the connection is over.
+    async fn first(&mut self) -> Option<()> {
+        while self.buffer.len() < 4 {
+            self.fill().await?;
+        }
+        let word = self.buffer.first_chunk::<4>().and_then(|head| Word::from_bytes(*head));
+        let Some(word) = word else { return Some(()) };
+        let (reply, answer) = oneshot::channel();
+        let ask = Message::Word { id: self.id, word, reply };
+        self.wires.inbox.send(ask).await.ok()?;
+        // The writer sends it and closes; until then there is nothing to do here.
+        answer.await.ok();
+        std::future::pending().await
+    }
+
+    async fn fill(&mut self) -> Option<()> {
+        // Grows with what has come in, so a claimed length costs nothing.
+        self.buffer.reserve(READ_SIZE.min(self.wires.jute_max_buffer + 4));
+        match self.input.read_buf(&mut self.buffer).await {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(()),
+        }
+    }
+
+    fn frames(&mut self) -> Result<Vec<Bytes>, frames::BadLength> {
+        let mut frames = Vec::new();
+        loop {
+            match frames::next(&mut self.buffer, self.wires.jute_max_buffer) {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => return Ok(frames),
+                // What came before it is still served.
+                Err(_) if !frames.is_empty() => return Ok(frames),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+struct Writer<'a> {
+    id: u64,
+    output: OwnedWriteHalf,
+    queue: mpsc::UnboundedReceiver<Out>,
+    backlog: &'a Backlog,
+    wires: &'a Wires,
+}
+
+impl Writer<'_> {
+    async fn run(mut self) {
+        let mut buffer = BytesMut::new();
+        while let Some(first) = self.queue.recv().await {
+            let mut next = Some(first);
+            let mut is_last = false;
+            while let Some(out) = next {
+                match out {
+                    Out::Frame(frame) => buffer.extend_from_slice(&frame),
+                    Out::Close => is_last = true,
+                }
+                if is_last || buffer.len() >= WRITE_SIZE {
+                    break;
+                }
+                next = self.queue.try_recv().ok();
+            }
+            if self.output.write_all(&buffer).await.is_err() {
+                return;
+            }
+            let bytes = buffer.len();
+            buffer.clear();
+            if self.backlog.sent(bytes)
+                && self.wires.inbox.send(Message::Drained { id: self.id }).await.is_err()
+            {
+                return;
+            }
+            if is_last {
+                self.output.shutdown().await.ok();
+                return;
+            }
+        }
+    }
+}

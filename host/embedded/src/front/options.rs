@@ -1,0 +1,98 @@
+//! How a server is set up.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use crate::version::ServerVersion;
+use crate::words::Word;
+
+/// How a [`super::Server`] is set up. The defaults are Apache ZooKeeper's, but for the address:
+/// a port that is free, on the loopback device.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Where to listen. A port of zero is one that is free.
+    pub listen: Vec<SocketAddr>,
+    /// The unit of time: sessions are checked once a tick.
+    pub tick_time: Duration,
+    /// The shortest session timeout granted. `None`: two ticks.
+    pub min_session_timeout: Option<Duration>,
+    /// The longest session timeout granted. `None`: twenty ticks.
+    pub max_session_timeout: Option<Duration>,
+    /// How many connections one address may have; zero is no limit.
+    pub max_client_connections: usize,
+    /// The longest frame a client may send.
+    pub jute_max_buffer: usize,
+    /// The four-letter words that are answered.
+    pub whitelist: BTreeSet<Word>,
+    /// Whether nodes may have a time to live.
+    pub extended_types: bool,
+    /// `super:` and the digest of `super:<password>`: who proves this name may do everything.
+    pub super_digest: Option<String>,
+    /// Which ZooKeeper to be like.
+    pub version: ServerVersion,
+    /// How often containers and nodes with a time to live are looked through.
+    pub container_check_interval: Duration,
+    /// The zxid before the first txn. A server in memory that starts anew on an address which
+    /// clients still know must start higher than they have seen, or it must refuse them.
+    pub first_zxid: i64,
+    /// How many requests of a connection may be unanswered before no more of it is read.
+    pub max_outstanding: usize,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        ServerOptions {
+            listen: vec![SocketAddr::from((Ipv4Addr::LOCALHOST, 0))],
+            tick_time: Duration::from_secs(3),
+            min_session_timeout: None,
+            max_session_timeout: None,
+            max_client_connections: 60,
+            jute_max_buffer: 0xf_ffff,
+            whitelist: BTreeSet::from([Word::Srvr]),
+            extended_types: false,
+            super_digest: None,
+            version: ServerVersion::default(),
+            container_check_interval: Duration::from_secs(60),
+            first_zxid: 0,
+            // Apache's limit for all connections together.
+            max_outstanding: 1000,
+        }
+    }
+}
+
+impl ServerOptions {
+    /// What tests want: ticks of a tenth of a second, no limit of connections, every four-letter
+    /// word, and nodes with a time to live.
+    pub fn for_tests() -> Self {
+        ServerOptions {
+            tick_time: Duration::from_millis(100),
+            max_session_timeout: Some(Duration::from_secs(60)),
+            max_client_connections: 0,
+            whitelist: BTreeSet::from(Word::ALL),
+            extended_types: true,
+            ..ServerOptions::default()
+        }
+    }
+
+    /// The tick in milliseconds, at least one.
+    pub(crate) fn tick_ms(&self) -> u64 {
+        u64::try_from(self.tick_time.as_millis()).unwrap_or(u64::MAX).clamp(1, MAX_MS)
+    }
+
+    pub(crate) fn min_session_timeout_ms(&self) -> i32 {
+        timeout_ms(self.min_session_timeout, self.tick_ms().saturating_mul(2))
+    }
+
+    pub(crate) fn max_session_timeout_ms(&self) -> i32 {
+        timeout_ms(self.max_session_timeout, self.tick_ms().saturating_mul(20))
+    }
+}
+
+/// A timeout travels as a signed number of 32 bits.
+const MAX_MS: u64 = 0x7fff_ffff;
+
+fn timeout_ms(timeout: Option<Duration>, default: u64) -> i32 {
+    let ms = timeout.map_or(default, |t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX));
+    i32::try_from(ms.min(MAX_MS)).unwrap_or(i32::MAX)
+}

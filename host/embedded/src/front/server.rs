@@ -1,0 +1,149 @@
+//! A server on sockets.
+
+use std::io;
+use std::net::SocketAddr;
+
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+use super::actor::Actor;
+use super::clock::Clock;
+use super::connection::Wires;
+use super::listener::{self, Census};
+use super::options::ServerOptions;
+use super::tasks::Tasks;
+use crate::prepare::LeaderOptions;
+use crate::replica::Replica;
+use crate::serve::MemberOptions;
+use crate::session::{Passwords, SessionIds};
+use crate::standalone::Standalone;
+use crate::words::Settings;
+
+/// Messages between the connections and the state's task. When it is full, connections wait.
+const INBOX: usize = 1024;
+
+/// Why a server does not start.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// There is no address to listen on.
+    #[error("no address to listen on")]
+    NoAddress,
+    /// An address cannot be listened on.
+    #[error("listen on {address}")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system gave no random bytes for session passwords.
+    #[error("draw the secret of session passwords: {0}")]
+    Secret(getrandom::Error),
+    /// No thread or runtime could be had.
+    #[error("start a runtime")]
+    Runtime(#[source] io::Error),
+}
+
+/// A running server. Its state is in memory only and ends with it.
+///
+/// Dropping it asks its tasks to end; [`Server::stop`] also waits until they have.
+#[derive(Debug)]
+pub struct Server {
+    addresses: Vec<SocketAddr>,
+    tasks: Tasks,
+}
+
+impl Server {
+    /// Starts a server in the current runtime, and returns once it accepts connections.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    ///
+    /// # Cancellation
+    /// Nothing is left running.
+    pub async fn start(options: ServerOptions) -> Result<Server, StartError> {
+        let mut listeners = Vec::new();
+        let mut addresses = Vec::new();
+        for address in options.listen.iter().copied() {
+            let failed = |source| StartError::Listen { address, source };
+            let listener = TcpListener::bind(address).await.map_err(failed)?;
+            addresses.push(listener.local_addr().map_err(failed)?);
+            listeners.push(listener);
+        }
+        let Some(first) = addresses.first() else { return Err(StartError::NoAddress) };
+        let clock = Clock::start();
+        let state = state(&options, clock)?;
+        let settings = Settings::new(&options, first.port(), clock.now());
+        let tasks = Tasks::default();
+        let (inbox, messages) = mpsc::channel(INBOX);
+        let actor = Actor::new(state, clock, settings, options.max_outstanding.max(1));
+        let stop = tasks.stop().clone();
+        tasks.start(actor.run(messages, options.container_check_interval, stop.clone()));
+        let census = Census::new(options.max_client_connections);
+        for listener in listeners {
+            let wires = Wires {
+                inbox: inbox.clone(),
+                jute_max_buffer: options.jute_max_buffer,
+                max_outstanding: options.max_outstanding.max(1),
+                stop: stop.clone(),
+            };
+            tasks.start(listener::run(listener, census.clone(), wires, tasks.clone()));
+        }
+        Ok(Server { addresses, tasks })
+    }
+
+    /// Where it listens, in the order of the options.
+    pub fn local_addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where it listens, as clients want it: `host:port`, separated by commas.
+    pub fn connect_string(&self) -> String {
+        self.addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// Ends once the server does, by itself or by [`Server::stop`].
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub async fn stopped(&self) {
+        self.tasks.stop().cancelled().await;
+    }
+
+    /// Closes all connections and waits until every task has ended.
+    ///
+    /// # Cancellation
+    /// It still ends, but nobody has waited for it.
+    pub async fn stop(self) {
+        self.tasks.join().await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.tasks.stop().cancel();
+    }
+}
+
+fn state(options: &ServerOptions, clock: Clock) -> Result<Standalone, StartError> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(StartError::Secret)?;
+    let now = clock.now();
+    let leader = LeaderOptions {
+        tick_ms: options.tick_ms(),
+        extended_types: options.extended_types,
+        never_used_container_ms: None,
+    };
+    let member = MemberOptions {
+        server_id: 0,
+        min_session_timeout_ms: options.min_session_timeout_ms(),
+        max_session_timeout_ms: options.max_session_timeout_ms(),
+        version: options.version,
+        super_digest: options.super_digest.clone(),
+        passwords: Passwords::Secret(secret),
+        session_ids: SessionIds::new(0, now.wall_ms),
+    };
+    Ok(Standalone::new(leader, member, Replica::new(), options.first_zxid, now))
+}

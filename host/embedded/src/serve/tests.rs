@@ -1,0 +1,1 @@
+//! The parts together, without sockets.

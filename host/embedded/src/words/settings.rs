@@ -1,0 +1,78 @@
+//! What the words tell of how the server is set up.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use super::Word;
+use crate::front::ServerOptions;
+use crate::time::Now;
+use crate::version::ServerVersion;
+
+/// How the server is set up, for those who ask.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub(super) whitelist: BTreeSet<Word>,
+    pub(super) started: Now,
+    version: ServerVersion,
+    port: u16,
+    tick_ms: u64,
+    max_client_connections: usize,
+    min_session_timeout_ms: i32,
+    max_session_timeout_ms: i32,
+}
+
+impl Settings {
+    pub(crate) fn new(options: &ServerOptions, port: u16, started: Now) -> Self {
+        Settings {
+            whitelist: options.whitelist.clone(),
+            started,
+            version: options.version,
+            port,
+            tick_ms: options.tick_ms(),
+            max_client_connections: options.max_client_connections,
+            min_session_timeout_ms: options.min_session_timeout_ms(),
+            max_session_timeout_ms: options.max_session_timeout_ms(),
+        }
+    }
+
+    /// Clients take the first word, up to the comma, for the version.
+    pub(super) fn version_text(&self) -> String {
+        format!("{}, built on 1970-01-01 00:00 UTC", self.version.text())
+    }
+
+    pub(super) fn conf(&self) -> String {
+        format!(
+            "clientPort={}\n\
+             secureClientPort=-1\n\
+             dataDir=\n\
+             dataDirSize=0\n\
+             dataLogDir=\n\
+             dataLogSize=0\n\
+             tickTime={}\n\
+             maxClientCnxns={}\n\
+             minSessionTimeout={}\n\
+             maxSessionTimeout={}\n\
+             clientPortListenBacklog=-1\n\
+             serverId=0\n",
+            self.port,
+            self.tick_ms,
+            self.max_client_connections,
+            self.min_session_timeout_ms,
+            self.max_session_timeout_ms
+        )
+    }
+
+    pub(super) fn envi(&self) -> String {
+        let mut text = "Environment:\n".to_owned();
+        let facts = [
+            ("zookeeper.version", self.version_text()),
+            ("os.name", std::env::consts::OS.to_owned()),
+            ("os.arch", std::env::consts::ARCH.to_owned()),
+        ];
+        for (name, value) in facts {
+            // A string takes everything.
+            writeln!(text, "{name}={value}").ok();
+        }
+        text
+    }
+}
