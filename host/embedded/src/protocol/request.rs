@@ -39,8 +39,6 @@ pub enum Command {
     },
     /// The start of a SASL exchange, which this server does not know.
     Sasl,
-    /// A kind that is never answered outside a multi.
-    Unanswered,
     /// A kind nobody knows.
     Unknown,
 }
@@ -75,7 +73,7 @@ pub enum Write {
         /// The access list's version, or -1.
         version: i32,
     },
-    /// A version that must be so, in a multi.
+    /// A version that must be so, in a multi. Outside of one, it is answered only if it fails.
     Check {
         /// Of which node.
         path: String,
@@ -306,7 +304,6 @@ impl Command {
         match op {
             OpCode::Ping => Command::Ping,
             OpCode::Sasl => Command::Sasl,
-            OpCode::Check => Command::Unanswered,
             OpCode::Error | OpCode::CreateSession => Command::Unknown,
             OpCode::Sync => match reader.string() {
                 Ok(path) => Command::Sync { path },
@@ -321,6 +318,7 @@ impl Command {
             | OpCode::DeleteContainer
             | OpCode::SetData
             | OpCode::SetAcl
+            | OpCode::Check
             | OpCode::Multi
             | OpCode::Reconfig
             | OpCode::CloseSession => {
@@ -400,10 +398,14 @@ fn decode_multi(reader: &mut Reader<'_>) -> Result<Vec<Write>, Malformed> {
         if let Write::Create(create) = &mut write {
             // Within a multi the flags alone say which kind of create it is.
             create.op = match CreateMode::from_flags(create.flags).map(|mode| mode.lifetime) {
-                Some(Lifetime::Ttl) => OpCode::CreateTtl,
+                Some(Lifetime::Ttl) if op == OpCode::CreateTtl => OpCode::CreateTtl,
+                Some(Lifetime::Ttl) => return Err(Malformed::Kind(op.code())),
                 Some(Lifetime::Container) => OpCode::CreateContainer,
                 _ => OpCode::Create,
             };
+            if create.op != OpCode::CreateTtl {
+                create.ttl_ms = -1;
+            }
         }
         writes.push(write);
     }

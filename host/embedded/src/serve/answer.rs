@@ -32,8 +32,11 @@ impl Member {
         if *outcome == Outcome::Failed(ErrorCode::SessionMoved) {
             return self.close(connection);
         }
-        self.note(connection, &pending, header.zxid, now);
-        self.deliver(connection, frame(header, outcome));
+        // As Apache ZooKeeper, which knows no answer to a check that holds by itself.
+        if *outcome != Outcome::Done(OpCode::Check) {
+            self.note(connection, &pending, header.zxid, now);
+            self.deliver(connection, frame(header, outcome));
+        }
         self.advance(connection, now);
     }
 }

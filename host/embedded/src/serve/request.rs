@@ -28,7 +28,6 @@ impl Member {
                 reply.body.slice(None);
                 return self.deliver(connection, reply.finish());
             }
-            Command::Unanswered => return,
             Command::Unknown => {
                 self.deliver(connection, Reply::error(xid, -1, ErrorCode::Unimplemented));
                 return self.close(connection);

@@ -57,40 +57,40 @@ impl Watches {
                 self.data.add(path, connection, PERSISTENT);
                 self.child.add(path, connection, PERSISTENT);
             }
-            AddWatchMode::Recursive => self.data.add(path, connection, RECURSIVE),
+            // No list of children is ever told to it, but it counts as a watch on children.
+            AddWatchMode::Recursive => {
+                self.data.add(path, connection, RECURSIVE);
+                self.child.add(path, connection, RECURSIVE);
+            }
         }
     }
 
     /// Removes watches. False if there were none.
     pub(super) fn remove(&mut self, path: &str, connection: u64, kind: WatchKind) -> bool {
-        // 3.8 does not tell kinds of watches apart when it removes them.
-        let (data, child, modes) = match (kind, self.data.version) {
-            (WatchKind::Children, ServerVersion::V3_8) => (false, true, ALL),
-            (WatchKind::Data, ServerVersion::V3_8) => (true, false, ALL),
-            (WatchKind::Children, ServerVersion::V3_9) => (false, true, STANDARD),
-            (WatchKind::Data, ServerVersion::V3_9) => (true, false, STANDARD),
-            (WatchKind::Any, _) => (true, true, ALL),
-            (WatchKind::Persistent, _) => (true, true, PERSISTENT),
-            (WatchKind::Recursive, _) => (true, true, RECURSIVE),
-        };
+        let (data, child, modes) = self.meant(kind);
         let of_data = data && self.data.remove(path, connection, modes);
         let of_child = child && self.child.remove(path, connection, modes);
         of_data || of_child
     }
 
     pub(super) fn contains(&self, path: &str, connection: u64, kind: WatchKind) -> bool {
+        let (data, child, modes) = self.meant(kind);
+        (data && self.data.contains(path, connection, modes))
+            || (child && self.child.contains(path, connection, modes))
+    }
+
+    /// Which tables and modes a kind means. 3.8 does not tell modes apart.
+    fn meant(&self, kind: WatchKind) -> (bool, bool, Modes) {
+        let standard = match self.data.version {
+            ServerVersion::V3_8 => ALL,
+            ServerVersion::V3_9 => STANDARD,
+        };
         match kind {
-            WatchKind::Children => self.child.contains(path, connection, ALL),
-            WatchKind::Data => self.data.contains(path, connection, ALL),
-            WatchKind::Any => {
-                self.child.contains(path, connection, ALL)
-                    || self.data.contains(path, connection, ALL)
-            }
-            WatchKind::Persistent => {
-                self.data.contains(path, connection, PERSISTENT)
-                    || self.child.contains(path, connection, PERSISTENT)
-            }
-            WatchKind::Recursive => self.data.contains(path, connection, RECURSIVE),
+            WatchKind::Children => (false, true, standard),
+            WatchKind::Data => (true, false, standard),
+            WatchKind::Any => (true, true, ALL),
+            WatchKind::Persistent => (true, true, PERSISTENT),
+            WatchKind::Recursive => (true, true, RECURSIVE),
         }
     }
 

@@ -128,3 +128,97 @@ fn decode_single(op: OpCode, reader: &mut Reader<'_>) -> Result<Txn, Malformed> 
         other => return Err(Malformed::Kind(other.code())),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::txn::TxnHeader;
+
+    fn acl() -> Vec<Acl> {
+        Acl::open().to_vec()
+    }
+
+    fn path() -> String {
+        "/a".to_owned()
+    }
+
+    fn every_kind() -> Vec<(OpCode, Txn)> {
+        let data = Some(bytes::Bytes::from_static(b"x"));
+        let is_ephemeral = true;
+        let create = CreateTxn { path: path(), data, acl: acl(), is_ephemeral, parent_cversion: 3 };
+        let single = vec![
+            (OpCode::Create, Txn::Create(create.clone())),
+            (OpCode::Create2, Txn::Create(create)),
+            (
+                OpCode::CreateContainer,
+                Txn::CreateContainer(CreateContainerTxn {
+                    path: path(),
+                    data: None,
+                    acl: acl(),
+                    parent_cversion: -1,
+                }),
+            ),
+            (
+                OpCode::CreateTtl,
+                Txn::CreateTtl(CreateTtlTxn {
+                    path: path(),
+                    data: None,
+                    acl: acl(),
+                    parent_cversion: 1,
+                    ttl_ms: 9,
+                }),
+            ),
+            (OpCode::Delete, Txn::Delete(DeleteTxn { path: path() })),
+            (OpCode::DeleteContainer, Txn::Delete(DeleteTxn { path: path() })),
+            (OpCode::SetData, Txn::SetData(SetDataTxn { path: path(), data: None, version: 1 })),
+            (OpCode::SetAcl, Txn::SetAcl(SetAclTxn { path: path(), acl: acl(), version: 1 })),
+            (OpCode::Check, Txn::CheckVersion(CheckVersionTxn { path: path(), version: 1 })),
+            (OpCode::CreateSession, Txn::CreateSession { timeout_ms: 5 }),
+            (OpCode::CloseSession, Txn::CloseSession(CloseSessionTxn { paths: None })),
+            (
+                OpCode::CloseSession,
+                Txn::CloseSession(CloseSessionTxn { paths: Some(vec![path()]) }),
+            ),
+            (OpCode::Error, Txn::Error(ErrorCode::NoNode)),
+        ];
+        let multi = single.iter().map(|(op, txn)| SubTxn { op: *op, txn: txn.clone() }).collect();
+        single.into_iter().chain([(OpCode::Multi, Txn::Multi(multi))]).collect()
+    }
+
+    #[test]
+    fn every_txn_comes_back_as_itself() {
+        for (op, txn) in every_kind() {
+            let mut writer = Writer::new();
+            txn.encode(&mut writer);
+            let bytes = writer.finish();
+            let mut reader = Reader::new(&bytes);
+            assert_eq!(Txn::decode(op, &mut reader).as_ref(), Ok(&txn));
+            assert!(reader.is_empty(), "{txn:?}");
+        }
+    }
+
+    #[test]
+    fn a_multi_within_a_multi_is_refused() {
+        let inner = SubTxn { op: OpCode::Multi, txn: Txn::Multi(Vec::new()) };
+        let mut writer = Writer::new();
+        Txn::Multi(vec![inner]).encode(&mut writer);
+        let decoded = Txn::decode(OpCode::Multi, &mut Reader::new(&writer.finish()));
+        assert_eq!(decoded, Err(Malformed::Kind(OpCode::Multi.code())));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_decoding_panic(
+            op in -12..25i32,
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            let mut reader = Reader::new(&bytes);
+            TxnHeader::decode(&mut reader.clone()).ok();
+            if let Some(op) = OpCode::from_code(op) {
+                Txn::decode(op, &mut reader).ok();
+            }
+        }
+    }
+}
