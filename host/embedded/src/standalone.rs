@@ -144,3 +144,114 @@ impl Standalone {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::jute::Writer;
+    use crate::protocol::Acl;
+    use crate::session::{Passwords, SessionIds};
+    use crate::version::ServerVersion;
+
+    const NOW: Now = Now { elapsed_ms: 0, wall_ms: 1_000 };
+
+    fn server() -> Standalone {
+        let leader =
+            LeaderOptions { tick_ms: 500, extended_types: true, never_used_container_ms: None };
+        let member = MemberOptions {
+            server_id: 0,
+            min_session_timeout_ms: 1_000,
+            max_session_timeout_ms: 10_000,
+            version: ServerVersion::V3_9,
+            super_digest: None,
+            passwords: Passwords::Secret([1; 32]),
+            session_ids: SessionIds::new(0, 1),
+        };
+        Standalone::new(leader, member, Replica::new(), 0, NOW)
+    }
+
+    fn settle(server: &mut Standalone) -> Vec<Delivery> {
+        server.commit(server.leader().last_zxid(), NOW);
+        server.take_deliveries()
+    }
+
+    fn connected() -> Standalone {
+        let mut server = server();
+        server.open(1, SocketAddr::from(([127, 0, 0, 1], 1)), NOW);
+        let mut hello = Writer::new();
+        hello.int(0);
+        hello.long(0);
+        hello.int(5_000);
+        hello.long(0);
+        hello.slice(Some(&[0; 16]));
+        server.receive(1, &hello.finish(), NOW);
+        assert_eq!(settle(&mut server).len(), 1);
+        server
+    }
+
+    fn request(op: i32, path: &str, number: i32) -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.int(1);
+        writer.int(op);
+        writer.string(path);
+        match op {
+            1 | 15 | 19 | 21 => {
+                writer.slice(Some(b"x"));
+                Acl::encode_list(&Acl::open(), &mut writer);
+                writer.int(number);
+                writer.long(1);
+            }
+            5 => {
+                writer.slice(None);
+                writer.int(-1);
+            }
+            _ => writer.int(number),
+        }
+        writer.finish().to_vec()
+    }
+
+    fn anything() -> impl Strategy<Value = Vec<u8>> {
+        let path = prop::sample::select(vec!["/", "", "a", "/a", "/a/b", "/a/", "/\0", "/é"]);
+        let likely = (-12..30i32, path, -2..8i32).prop_map(|(op, path, n)| request(op, path, n));
+        prop_oneof![likely, prop::collection::vec(any::<u8>(), 0..60)]
+    }
+
+    proptest! {
+        #[test]
+        fn no_frames_make_the_server_panic(
+            frames in prop::collection::vec((anything(), any::<bool>()), 0..40),
+        ) {
+            let mut server = connected();
+            for (frame, is_settled) in frames {
+                server.receive(1, &frame, NOW);
+                if is_settled {
+                    settle(&mut server);
+                }
+            }
+            settle(&mut server);
+            prop_assert!(server.is_idle());
+        }
+    }
+
+    #[test]
+    fn a_silent_sessions_end_is_prepared_by_the_tick() {
+        let mut server = connected();
+        server.tick(Now { elapsed_ms: 5_000, ..NOW });
+        assert_eq!(server.prepared().count(), 0);
+        server.tick(Now { elapsed_ms: 5_500, ..NOW });
+        assert_eq!(server.prepared().count(), 1);
+        assert_eq!(settle(&mut server), [Delivery::Close { connection: 1 }]);
+    }
+
+    #[test]
+    fn nothing_is_answered_before_it_is_committed() {
+        let mut server = connected();
+        server.receive(1, &request(1, "/a", 0), NOW);
+        server.receive(1, &request(4, "/a", 0), NOW);
+        assert_eq!(server.take_deliveries(), []);
+        assert_eq!(server.prepared().count(), 1);
+        assert_eq!(settle(&mut server).len(), 2);
+    }
+}

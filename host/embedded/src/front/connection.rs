@@ -69,7 +69,12 @@ impl Reader<'_> {
         }
         loop {
             match self.frames() {
-                Ok(frames) if frames.is_empty() => {}
+                Ok(frames) if frames.is_empty() => {
+                    self.backlog.has_room(self.wires.max_outstanding).await;
+                    if self.fill().await.is_none() {
+                        return;
+                    }
+                }
                 Ok(frames) => {
                     self.backlog.arrived(frames.len());
                     let message = Message::Frames { id: self.id, frames };
@@ -81,10 +86,6 @@ impl Reader<'_> {
                     debug!(connection = self.id, length, "a frame of this length is refused");
                     return;
                 }
-            }
-            self.backlog.has_room(self.wires.max_outstanding).await;
-            if self.fill().await.is_none() {
-                return;
             }
         }
     }

@@ -1,0 +1,125 @@
+//! What a client may send, and how much of it.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use wok_embedded::jute::Writer;
+use wok_embedded::protocol::OpCode;
+
+use crate::client::{Client, create, versioned, watched, word};
+use crate::start;
+
+const MAX: usize = 1_048_575;
+
+fn set_of_size(size: usize) -> Vec<u8> {
+    let mut body = Writer::new();
+    body.int(1);
+    body.int(OpCode::SetData.code());
+    body.string("/big");
+    // Header, path, the data's own length, and the version behind it.
+    body.slice(Some(&vec![7; size - 8 - 8 - 4 - 4]));
+    body.int(-1);
+    let body = body.finish();
+    assert_eq!(body.len(), size);
+    body.to_vec()
+}
+
+#[test]
+fn the_largest_frame_is_taken_and_one_byte_more_ends_the_connection() {
+    let server = start();
+    let mut client = Client::connect(server.connect_string());
+    client.created("/big", 0);
+    client.send(&set_of_size(MAX));
+    assert_eq!(client.answer().unwrap().error, 0);
+    client.stream.write_all(&1_048_576_i32.to_be_bytes()).unwrap();
+    assert!(client.is_closed());
+}
+
+#[test]
+fn first_frames_of_impossible_lengths_end_the_connection() {
+    let server = start();
+    for length in [-1, 0, 3, i32::MAX] {
+        let mut client = Client::connect(server.connect_string());
+        client.stream = TcpStream::connect(server.connect_string()).unwrap();
+        client.stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        client.stream.write_all(&i32::to_be_bytes(length)).unwrap();
+        client.stream.write_all(&[0; 3]).unwrap();
+        assert!(client.is_closed(), "{length}");
+    }
+}
+
+#[test]
+fn an_unknown_request_is_answered_and_ends_the_connection_but_not_the_session() {
+    let server = start();
+    let mut client = Client::connect(server.connect_string());
+    let mut other = Client::connect(server.connect_string());
+    client.created("/e", 1);
+    client.send(&[0, 0, 0, 7, 0, 0, 0, 77]);
+    let answer = client.answer().unwrap();
+    assert_eq!((answer.xid, answer.zxid, answer.error), (7, -1, -6));
+    assert!(client.is_closed());
+    assert_eq!(other.exists("/e", false), 0);
+}
+
+#[test]
+fn a_burst_is_answered_in_order_up_to_the_close_within_it() {
+    let server = start();
+    let mut client = Client::connect(server.connect_string());
+    let mut expected = Vec::new();
+    for number in 0..1_000 {
+        let path = format!("/n{}", number / 3);
+        let (xid, error) = match number % 3 {
+            0 => (client.ask(OpCode::Create, |w| create(w, &path, 0)), 0),
+            1 => (client.ask(OpCode::Exists, |w| watched(w, &path, false)), 0),
+            _ => (client.ask(OpCode::Delete, |w| versioned(w, &path, 5)), -103),
+        };
+        expected.push((xid, error));
+    }
+    expected.push((client.ask(OpCode::CloseSession, |_| {}), 0));
+    client.ask(OpCode::Exists, |w| watched(w, "/", false));
+    let mut answers = Vec::new();
+    while let Some(answer) = client.answer() {
+        answers.push((answer.xid, answer.error));
+    }
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn a_slow_reader_hurts_only_itself_and_loses_nothing() {
+    let server = start();
+    let mut slow = Client::connect(server.connect_string());
+    let mut other = Client::connect(server.connect_string());
+    slow.created("/big", 0);
+    slow.send(&set_of_size(MAX));
+    assert_eq!(slow.answer().unwrap().error, 0);
+    // Sixty times a megabyte that nobody takes: more than all buffers in between hold.
+    let asked: Vec<i32> =
+        (0..60).map(|_| slow.ask(OpCode::GetData, |w| watched(w, "/big", false))).collect();
+    let start = Instant::now();
+    for number in 0..50 {
+        other.created(&format!("/n{number}"), 0);
+    }
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    for xid in asked {
+        let answer = slow.answer().unwrap();
+        assert_eq!((answer.xid, answer.body.len()), (xid, 4 + MAX - 24 + 68));
+    }
+}
+
+#[test]
+fn words_are_answered_in_text() {
+    let server = start();
+    let address = server.connect_string();
+    let _client = Client::connect(address);
+    assert_eq!(word(address, "ruok"), "imok");
+    assert_eq!(word(address, "isro"), "rw");
+    let srvr = word(address, "srvr");
+    assert!(srvr.contains("\nMode: standalone\nNode count: 4\n"), "{srvr}");
+    for name in ["stat", "mntr", "conf", "cons", "envi", "dump", "wchc", "wchp", "dirs", "gtmk"] {
+        assert!(!word(address, name).is_empty(), "{name}");
+    }
+    assert!(word(address, "mntr").contains("zk_num_alive_connections\t2\n"));
+    assert_eq!(word(address, "srst"), "Server stats reset.\n");
+    assert_eq!(word(address, "crst"), "Connection stats reset.\n");
+}
