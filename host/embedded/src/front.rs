@@ -2,6 +2,16 @@
 //!
 //! One task owns the state. Every connection has one task that reads and writes; frames go to the
 //! state's task in the order of arrival, and answers come back by one ordered queue.
+//!
+//! # A client that does not read
+//! It hurts only itself. Above a few megabytes of unsent answers its requests are neither served
+//! nor read, so that TCP holds it back. Events cannot be held back like that: if they pile up far
+//! beyond, the connection is closed rather than an event dropped. The client comes back, hands in
+//! its watches with the newest zxid it has seen, and is told what changed since.
+//!
+//! # Where the log goes
+//! The state's task works off a batch of messages, gives what they led to to the journal, and
+//! applies and answers only what the journal has kept.
 
 mod actor;
 mod backlog;

@@ -193,7 +193,7 @@ impl Member {
         use connection::Phase;
         let Some(peer) = self.connections.get_mut(&connection) else { return };
         match &mut peer.phase {
-            Phase::New => self.shake_hands(connection, frame, now),
+            Phase::New => self.shake_hands(connection, frame),
             Phase::Opening { stash, .. } => stash.push(Bytes::copy_from_slice(frame)),
             Phase::Open => self.request(connection, frame, now),
         }

@@ -9,7 +9,7 @@ use crate::protocol::{ConnectRequest, ConnectResponse, Write};
 use crate::time::Now;
 
 impl Member {
-    pub(super) fn shake_hands(&mut self, connection: u64, frame: &[u8], now: Now) {
+    pub(super) fn shake_hands(&mut self, connection: u64, frame: &[u8]) {
         let Ok(client) = ConnectRequest::decode(frame) else { return self.close(connection) };
         self.statistics.received += 1;
         // A client must never see time go back, so one that has seen more looks elsewhere.
@@ -22,7 +22,7 @@ impl Member {
             .min(self.options.max_session_timeout_ms);
         let wanted = client.session_id;
         if wanted == 0 {
-            return self.open_session(connection, client, timeout_ms, now);
+            return self.open_session(connection, client, timeout_ms);
         }
         // The session's old connection goes first, even if the password then turns out wrong.
         if let Some(old) = self.by_session.get(&wanted).copied() {
@@ -38,13 +38,7 @@ impl Member {
         }
     }
 
-    fn open_session(
-        &mut self,
-        connection: u64,
-        client: ConnectRequest,
-        timeout_ms: i32,
-        _now: Now,
-    ) {
+    fn open_session(&mut self, connection: u64, client: ConnectRequest, timeout_ms: i32) {
         let Some(peer) = self.connections.get_mut(&connection) else { return };
         let session_id = self.options.session_ids.next_id();
         begin(peer, client, session_id, timeout_ms);
