@@ -135,7 +135,7 @@ impl Actor {
                 let text = words::answer(word, &mut self.state, &self.settings, self.clock.now());
                 if let Some(peer) = self.peers.get(&id) {
                     let frame = Bytes::from(text);
-                    peer.backlog.queued(frame.len());
+                    peer.backlog.queued(&frame);
                     peer.outgoing.send(Out::Frame(frame)).ok();
                     peer.outgoing.send(Out::Close).ok();
                     peer.backlog.close();
@@ -198,7 +198,7 @@ impl Actor {
 
     fn send(&mut self, connection: u64, frame: Bytes) {
         if let Some(peer) = self.peers.get(&connection) {
-            peer.backlog.queued(frame.len());
+            peer.backlog.queued(&frame);
             // It fails if the connection has just ended, which its own message will tell.
             peer.outgoing.send(Out::Frame(frame)).ok();
         }

@@ -15,6 +15,10 @@ const SOFT_LIMIT: usize = 4 << 20;
 /// what has changed; a client that is told only some of them would not.
 const HARD_LIMIT: usize = 16 << 20;
 
+/// What a queued frame costs beyond its bytes: an allocation that is seldom full, and a place in
+/// the queue. Events are so small that this is most of it.
+const FRAME_COST: usize = 160;
+
 /// How long a client that is told goodbye has to take what it was sent before.
 const LINGER: Duration = Duration::from_secs(5);
 
@@ -61,13 +65,13 @@ impl Backlog {
         self.unsent.load(Ordering::Acquire) > HARD_LIMIT
     }
 
-    pub(super) fn queued(&self, bytes: usize) {
-        self.unsent.fetch_add(bytes, Ordering::AcqRel);
+    pub(super) fn queued(&self, frame: &[u8]) {
+        self.unsent.fetch_add(frame.len() + FRAME_COST, Ordering::AcqRel);
     }
 
     /// Whether the state's task is to be told that it may serve again.
-    pub(super) fn sent(&self, bytes: usize) -> bool {
-        self.unsent.fetch_sub(bytes, Ordering::AcqRel);
+    pub(super) fn sent(&self, bytes: usize, frames: usize) -> bool {
+        self.unsent.fetch_sub(bytes + frames * FRAME_COST, Ordering::AcqRel);
         let is_low = self.unsent.load(Ordering::Acquire) <= SOFT_LIMIT / 2;
         if is_low {
             self.changed.notify_waiters();

@@ -142,10 +142,13 @@ impl Writer<'_> {
         let mut buffer = BytesMut::new();
         while let Some(first) = self.queue.recv().await {
             let mut next = Some(first);
-            let mut is_last = false;
+            let (mut is_last, mut frames) = (false, 0);
             while let Some(out) = next {
                 match out {
-                    Out::Frame(frame) => buffer.extend_from_slice(&frame),
+                    Out::Frame(frame) => {
+                        buffer.extend_from_slice(&frame);
+                        frames += 1;
+                    }
                     Out::Close => is_last = true,
                 }
                 if is_last || buffer.len() >= WRITE_SIZE {
@@ -158,7 +161,7 @@ impl Writer<'_> {
             }
             let bytes = buffer.len();
             buffer.clear();
-            if self.backlog.sent(bytes)
+            if self.backlog.sent(bytes, frames)
                 && self.wires.inbox.send(Message::Drained { id: self.id }).await.is_err()
             {
                 return;
