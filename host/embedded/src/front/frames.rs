@@ -45,7 +45,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_framing_panic_or_grow(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_framing_panic_or_grow(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
             let mut buffer = BytesMut::from(&bytes[..]);
             let capacity = buffer.capacity();
             while let Ok(Some(frame)) = next(&mut buffer, 100) {

@@ -494,7 +494,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_decoding_panic(op in -12..110i32, body in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_make_decoding_panic(
+            op in -12..110i32,
+            body in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
             let mut frame = vec![0, 0, 0, 1];
             frame.extend_from_slice(&op.to_be_bytes());
             frame.extend_from_slice(&body);
