@@ -51,6 +51,10 @@ const ATTACKS: [Attack; 6] = [
     ("recurse", || json!({})),
 ];
 
+/// Between the end of an attack and the next: the daemon's first pause before it starts a failed
+/// recipe again, the later ones being longer.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+
 /// After which the caller of an attack withdraws: a component that floods within its rate may do so
 /// for ever.
 const WITHDRAWN_AFTER: Duration = Duration::from_millis(500);
@@ -284,6 +288,8 @@ impl Attacker {
             let joined = self.host.join(&self.session, join(&self.module, "/hostile")?)?;
             self.attack_once(joined).await?;
             ends += 1;
+            // tidy: a pause of a load, not of a judgement.
+            self.stop.run_until_cancelled(tokio::time::sleep(AGAIN_AFTER)).await;
         }
         Ok(ends)
     }
