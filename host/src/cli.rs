@@ -10,6 +10,7 @@ mod output;
 mod run;
 mod signals;
 mod validate;
+mod zookeeper;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -46,6 +47,8 @@ enum Command {
     Run(run::Arguments),
     Validate(validate::Arguments),
     Inspect(inspect::Arguments),
+    #[command(name = "zookeeper")]
+    ZooKeeper(zookeeper::Arguments),
 }
 
 /// Runs the command line and answers the exit code.
@@ -62,6 +65,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => arguments.execute(&printer),
         Command::Validate(arguments) => arguments.execute(&printer),
         Command::Inspect(arguments) => arguments.execute(&printer),
+        Command::ZooKeeper(arguments) => arguments.execute(&printer),
     };
     match outcome {
         Ok(code) => code,

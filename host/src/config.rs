@@ -34,7 +34,7 @@ use report::Report;
 use section::{Key, Section};
 
 pub use activity::{Run, StopSignal, WhileHeld};
-pub use connect_string::ConnectString;
+pub use connect_string::{Connect, ConnectString};
 pub use credentials::parse_login;
 pub use engine::Engine;
 pub use finding::{ConfigErrors, Finding, Severity};

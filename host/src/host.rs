@@ -96,6 +96,11 @@ impl Host {
         &self.tasks
     }
 
+    /// Opens sessions on these servers from now on: `host:port`, separated by commas.
+    pub fn connect_to(&mut self, hosts: String) {
+        self.connect.hosts = hosts;
+    }
+
     /// Waits until all participants have ended, which their owners have asked them to.
     pub async fn shut_down(&self) {
         self.tasks.join().await;

@@ -5,7 +5,7 @@
 //! - [`quick_start`]: the play of `cargo xtask run`
 //! - [`rings`]: `cargo xtask test`
 //! - [`soak`] and [`bench`]: the long runs
-//! - [`zookeeper`]: a private Apache ZooKeeper
+//! - [`zookeeper`]: a private server, `wok zookeeper`
 //! - [`process`], [`stop`], [`progress`], [`workspace`]: child processes, Ctrl-C, what is shown,
 //!   where things are
 //!

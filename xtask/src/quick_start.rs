@@ -65,8 +65,9 @@ fn build() -> Result<PathBuf> {
 fn play(wok: PathBuf, ending: Ending) -> Result<()> {
     progress::heading("quick start");
     let directory: TempDir = tempfile::Builder::new().prefix("wok-quick-start-").tempdir()?;
-    let zookeeper = ZooKeeper::start()?;
-    found(&format!("Apache ZooKeeper serves {}", zookeeper.connect()));
+    progress::say!("  $ wok zookeeper --listen 127.0.0.1:0");
+    let zookeeper = ZooKeeper::start(&wok)?;
+    found(&format!("an embedded ZooKeeper serves {}", zookeeper.connect()));
     let stage = Stage { wok, directory, zookeeper };
 
     let daemon = lead(&stage)?;

@@ -15,7 +15,6 @@ mod guest_toolchain;
 mod server;
 
 pub(crate) use apt::install;
-pub(crate) use server::{CLASS_PATH, SERVER_CLASS};
 
 /// Downloads included, on a slow line.
 const INSTALL: Duration = Duration::from_secs(15 * 60);
@@ -89,8 +88,8 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         remedy: "Debian's libzookeeper-java, which has /usr/share/java/zookeeper.jar",
     };
     match purpose {
-        // Until there is a server of our own the quick start needs the tests' one.
-        Purpose::Run | Purpose::Test => vec![guest_toolchain, java, zookeeper],
+        Purpose::Run => vec![guest_toolchain],
+        Purpose::Test => vec![guest_toolchain, java, zookeeper],
     }
 }
 

@@ -1,79 +1,63 @@
-//! A private Apache ZooKeeper: a free port, a temporary data directory, gone with its owner.
+//! A private ZooKeeper: `wok zookeeper` on a free port, gone with its owner.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use tempfile::TempDir;
 
 use crate::process::{self, Group};
-use crate::setup::{CLASS_PATH, SERVER_CLASS};
-use crate::{progress, stop};
+use crate::stop;
 
-/// A Java server on a busy machine.
+/// On a busy machine.
 const START: Duration = Duration::from_secs(60);
 
 /// A reply of an idle server on this machine.
 const REPLY: Duration = Duration::from_secs(5);
 
-/// Somebody else may take the free port before the server has it.
-const ATTEMPTS: u32 = 3;
+/// What comes before the address in what the server says.
+const SERVING: &str = "serving ZooKeeper on ";
 
 /// A running server.
 pub(crate) struct ZooKeeper {
-    // Before the directory: it is stopped before its data are removed.
-    server: Group,
-    directory: TempDir,
-    port: u16,
+    _server: Group,
+    address: SocketAddr,
 }
 
 impl ZooKeeper {
-    /// Starts a server and waits until it answers.
-    pub(crate) fn start() -> Result<Self> {
-        let mut attempt = 1;
-        loop {
-            match Self::try_start() {
-                Err(error) if attempt < ATTEMPTS && !error.is::<stop::Stopped>() => attempt += 1,
-                outcome => return outcome,
-            }
-        }
-    }
-
-    fn try_start() -> Result<Self> {
-        let directory = tempfile::Builder::new().prefix("wok-zookeeper-").tempdir()?;
-        let port = free_port()?;
-        let config = directory.path().join("zoo.cfg");
-        std::fs::write(&config, config_text(directory.path(), port))?;
-        let log = std::fs::File::create(directory.path().join("log"))?;
-        let mut command = Command::new("java");
-        command.args(["-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", CLASS_PATH, SERVER_CLASS]);
-        command.arg(&config).stdout(log.try_clone()?).stderr(log);
-        let mut work = progress::Work::begin("starting Apache ZooKeeper");
-        let server = Group::start("Apache ZooKeeper", &mut command)?;
-        let mut started = Self { server, directory, port };
-        let outcome = stop::until("Apache ZooKeeper answers", START, || {
-            work.tick();
-            started.look()
-        });
-        work.end(if outcome.is_ok() { "done" } else { "failed" });
-        outcome?;
-        Ok(started)
-    }
-
-    fn look(&mut self) -> Result<Option<()>> {
-        if let Some(status) = self.server.ended()? {
-            let log = process::tail(&self.directory.path().join("log"));
-            bail!("Apache ZooKeeper: {}\n{log}", process::describe(status));
-        }
-        Ok(self.ask("ruok").is_ok_and(|reply| reply == "imok").then_some(()))
+    /// Starts a server and waits until it serves.
+    pub(crate) fn start(wok: &Path) -> Result<Self> {
+        let mut command = Command::new(wok);
+        command.args(["zookeeper", "--listen", "127.0.0.1:0"]).stderr(Stdio::piped());
+        let mut server = Group::start("wok zookeeper", &mut command)?;
+        let stderr = server.child().stderr.take().context("standard error is piped")?;
+        let (sender, said) = mpsc::channel();
+        process::follow(stderr, move |line| {
+            // Only the beginning is listened to.
+            let _unheard = sender.send(line);
+        })?;
+        let mut last = String::new();
+        let address = stop::until("the server serves", START, || {
+            let Ok(Some(line)) = said.try_recv() else {
+                return match server.ended()? {
+                    Some(status) => {
+                        bail!("wok zookeeper: {}: {last}", process::describe(status))
+                    }
+                    None => Ok(None),
+                };
+            };
+            last.clone_from(&line);
+            address_in(&line)
+        })?;
+        Ok(Self { _server: server, address })
     }
 
     /// Where clients connect.
     pub(crate) fn connect(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        self.address.to_string()
     }
 
     /// The ephemeral znodes of all sessions below `parent`, by the server's own account.
@@ -83,36 +67,25 @@ impl ZooKeeper {
 
     /// The reply to a four-letter command.
     fn ask(&self, command: &str) -> Result<String> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let ask = || -> std::io::Result<String> {
-            let mut stream = TcpStream::connect_timeout(&address, REPLY)?;
+            let mut stream = TcpStream::connect_timeout(&self.address, REPLY)?;
             stream.set_read_timeout(Some(REPLY))?;
             stream.write_all(command.as_bytes())?;
             let mut reply = String::new();
             stream.read_to_string(&mut reply)?;
             Ok(reply)
         };
-        ask().with_context(|| format!("ask Apache ZooKeeper for `{command}`"))
+        ask().with_context(|| format!("ask the server for `{command}`"))
     }
 }
 
-fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("find a free port")?;
-    Ok(listener.local_addr()?.port())
-}
-
-fn config_text(directory: &Path, port: u16) -> String {
-    // Nothing here outlives the play, so nothing is forced to the disk.
-    format!(
-        "tickTime=500\n\
-         dataDir={}/data\n\
-         clientPort={port}\n\
-         clientPortAddress=127.0.0.1\n\
-         forceSync=no\n\
-         admin.enableServer=false\n\
-         4lw.commands.whitelist=ruok,dump\n",
-        directory.display()
-    )
+/// The address in a line that tells it.
+fn address_in(line: &str) -> Result<Option<SocketAddr>> {
+    let Some((_, rest)) = line.split_once(SERVING) else {
+        return Ok(None);
+    };
+    let address = rest.split(';').next().unwrap_or_default();
+    address.parse().map(Some).with_context(|| format!("no address in {line:?}"))
 }
 
 /// Reads the paths below `parent` from what the command `dump` prints: one per line, indented
@@ -129,6 +102,14 @@ fn ephemerals(dump: &str, parent: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_address_is_read_from_the_line_that_tells_it() {
+        let line = "wok: serving ZooKeeper on 127.0.0.1:4711; the state is in memory";
+        assert_eq!(address_in(line).unwrap(), Some("127.0.0.1:4711".parse().unwrap()));
+        assert_eq!(address_in("wok: something else").unwrap(), None);
+        assert!(address_in("wok: serving ZooKeeper on somewhere").is_err());
+    }
 
     #[test]
     fn only_the_ephemerals_below_the_parent_are_listed() {

@@ -7,11 +7,12 @@ use clap::Args;
 use rustix::process::Signal;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use wok_embedded::{Server, ServerOptions};
 
 use super::exit::Failure;
 use super::output::Printer;
 use super::signals;
-use crate::config::{Config, ConfigErrors, Loaded};
+use crate::config::{Config, ConfigErrors, Connect, Loaded};
 use crate::daemon::{self, PrepareError, Prepared};
 
 /// Run the daemon: keep a participant in every recipe that has a `run`.
@@ -31,14 +32,38 @@ impl Arguments {
         super::output::log_to_stderr("info");
         let runtime = runtime()?;
         let _entered = runtime.enter();
-        let Some((_, prepared)) = load(&self.config, printer)? else {
+        let Some((loaded, mut prepared)) = load(&self.config, printer)? else {
             return Ok(Failure::Config(String::new()).code());
         };
         for name in prepared.idle() {
             printer.remark(&format!("recipe {name} has no `run`, so nothing is done for it"));
         }
-        runtime.block_on(serve(&prepared))
+        runtime.block_on(async {
+            match loaded.config.zookeeper.connect {
+                Connect::Servers(_) => serve(&prepared).await,
+                Connect::Embedded => {
+                    let server = embedded(&loaded.config).await?;
+                    prepared.connect_to(server.connect_string());
+                    let outcome = serve(&prepared).await;
+                    server.stop().await;
+                    outcome
+                }
+            }
+        })
     }
+}
+
+/// A server of this process's own, on a free port of the loopback device.
+async fn embedded(config: &Config) -> Result<Server, Failure> {
+    let options = ServerOptions {
+        // Whatever the config asks for is granted.
+        max_session_timeout: Some(config.zookeeper.session_timeout.get()),
+        ..ServerOptions::for_tests()
+    };
+    let server = super::zookeeper::start(options).await?;
+    let address = server.connect_string();
+    tracing::warn!(address, "embedded ZooKeeper: its state ends with this process");
+    Ok(server)
 }
 
 async fn serve(prepared: &Prepared) -> Result<ExitCode, Failure> {

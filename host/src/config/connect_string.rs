@@ -31,13 +31,36 @@ impl fmt::Display for ConnectString {
     }
 }
 
+/// Where a host's ZooKeeper is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connect {
+    /// In this process, for development and tests: it begins empty and ends with the process.
+    Embedded,
+    /// An ensemble.
+    Servers(ConnectString),
+}
+
+/// How the first is written.
+const EMBEDDED: &str = "embedded";
+
+impl FromStr for Connect {
+    type Err = BadValue;
+
+    fn from_str(text: &str) -> Result<Self, BadValue> {
+        match text {
+            EMBEDDED => Ok(Connect::Embedded),
+            servers => servers.parse().map(Connect::Servers),
+        }
+    }
+}
+
 impl FromStr for ConnectString {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        if text == "embedded" {
-            let message = "the embedded server is not in this version";
-            return Err(BadValue::new(message, "name the servers of an ensemble: \"host:port\""));
+        if text == EMBEDDED {
+            let message = "a server within a command would serve nobody else";
+            return Err(BadValue::new(message, "start one with `wok zookeeper`, and name it here"));
         }
         if text.trim().is_empty() {
             return Err(BadValue::new("no server is named", REMEDY));
@@ -140,7 +163,7 @@ mod tests {
         let cases = [
             ("", "no server is named", None),
             (" ", "no server is named", None),
-            ("embedded", "the embedded server is not in this version", None),
+            ("embedded", "a server within a command would serve nobody else", None),
             ("zk1:2181,", "a server's name is empty", Some(8..9)),
             (",zk1", "a server's name is empty", Some(0..1)),
             ("zk1,,zk2", "a server's name is empty", Some(4..5)),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::connect_string::ConnectString;
+use super::connect_string::Connect;
 use super::credentials;
 use super::quantity::BadValue;
 use super::report::Report;
@@ -23,7 +23,7 @@ const TLS: Key = Key::new("tls", "{ ca-file = \"…\" }");
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ZooKeeper {
     /// The servers.
-    pub connect: ConnectString,
+    pub connect: Connect,
     /// The session timeout to ask for.
     pub session_timeout: SessionTimeout,
     /// What stands before every mount; the mounts of [`Recipe`](super::Recipe) have it already.
@@ -39,10 +39,15 @@ pub struct ZooKeeper {
 }
 
 impl ZooKeeper {
-    /// What the session room takes.
+    /// What the session room takes. The hosts of an embedded server are known once it runs; until
+    /// then there are none.
     pub fn connect_options(&self) -> ConnectOptions {
+        let hosts = match &self.connect {
+            Connect::Servers(servers) => servers.as_str(),
+            Connect::Embedded => "",
+        };
         ConnectOptions {
-            hosts: self.connect.as_str().to_owned(),
+            hosts: hosts.to_owned(),
             session_timeout: self.session_timeout.get(),
             auth: self.auth.clone(),
             sasl: self.sasl.clone(),
@@ -70,6 +75,7 @@ pub(super) fn validate(
     report: &mut Report<'_>,
 ) -> Validated {
     let connect = section.require(&CONNECT).and_then(|field| field.parsed(report));
+    let is_embedded = connect == Some(Connect::Embedded);
     let session_timeout = match section.field(&SESSION_TIMEOUT) {
         Some(field) => field.parsed(report),
         None => Some(SessionTimeout::default()),
@@ -78,9 +84,11 @@ pub(super) fn validate(
         Some(field) => field.parsed_by(read_path, report),
         None => Some(ZnodePath::root()),
     };
-    let identities = identities(&mut section, directory, report);
+    let identities = identities(&mut section, is_embedded, directory, report);
     let acl = match section.field(&ACL) {
         Some(field) => acl_as_written(&field, identities.standing(), report),
+        // Nobody else reaches it by accident.
+        None if is_embedded && identities.standing() == Standing::Nobody => Some(Acl::Open),
         None => Some(acl_by_default(&section, identities.standing(), report)),
     };
     section.finish(report);
@@ -106,12 +114,18 @@ struct Identities {
     tls: Option<Option<Tls>>,
 }
 
-fn identities(section: &mut Section<'_>, directory: &Path, report: &mut Report<'_>) -> Identities {
+fn identities(
+    section: &mut Section<'_>,
+    is_embedded: bool,
+    directory: &Path,
+    report: &mut Report<'_>,
+) -> Identities {
     let auth = match section.field(&AUTH) {
         Some(field) => credentials::auth(&field, directory, report),
         None => Some(Vec::new()),
     };
     let sasl = match section.field(&SASL) {
+        Some(field) if is_embedded => lacking("SASL", &field, report),
         Some(field) => field
             .section(report)
             .and_then(|section| credentials::sasl(section, directory, report))
@@ -119,6 +133,7 @@ fn identities(section: &mut Section<'_>, directory: &Path, report: &mut Report<'
         None => Some(None),
     };
     let tls = match section.field(&TLS) {
+        Some(field) if is_embedded => lacking("TLS", &field, report),
         Some(field) => field
             .section(report)
             .and_then(|section| credentials::tls(section, directory, report))
@@ -126,6 +141,13 @@ fn identities(section: &mut Section<'_>, directory: &Path, report: &mut Report<'
         None => Some(None),
     };
     Identities { auth, sasl, tls }
+}
+
+/// Refuses what the embedded server has not.
+fn lacking<T>(what: &str, field: &Field<'_>, report: &mut Report<'_>) -> Option<T> {
+    let fault = format!("the embedded server has no {what}");
+    field.wrong(report, fault, "leave it out, or name the servers of an ensemble in `connect`");
+    None
 }
 
 impl Identities {

@@ -77,6 +77,11 @@ impl Prepared {
         &self.host
     }
 
+    /// Names the servers, where the config could not: those of an embedded one.
+    pub fn connect_to(&mut self, hosts: String) {
+        self.host.connect_to(hosts);
+    }
+
     /// The recipes of which participants are kept.
     pub fn kept(&self) -> impl Iterator<Item = &Kept> {
         self.kept.iter()

@@ -13,11 +13,7 @@ const JARS: &str = "/usr/share/java";
 
 /// The class path of a server. The jar's manifest names what else it needs; `slf4j-simple` puts
 /// its log on standard error without a configuration file.
-pub(crate) const CLASS_PATH: &str =
-    "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar";
-
-/// The standalone server.
-pub(crate) const SERVER_CLASS: &str = "org.apache.zookeeper.server.ZooKeeperServerMain";
+const CLASS_PATH: &str = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar";
 
 /// The oldest Java that Apache ZooKeeper 3.8 is tested on and that still gets fixes.
 const JAVA: u32 = 11;

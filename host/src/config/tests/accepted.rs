@@ -156,3 +156,12 @@ fn a_mount_may_be_the_root_where_that_is_not_the_ensembles() {
     let loaded = Directory::new().parse(text).unwrap();
     assert_eq!(loaded.config.recipes[0].mount.path().as_str(), "/wok");
 }
+
+#[test]
+fn an_embedded_server_is_no_cause_for_warnings() {
+    let text = "[zookeeper]\nconnect = \"embedded\"\n\
+                [recipes.r]\nmodule = \"lock\"\nmount = \"/r\"\n";
+    let loaded = Directory::new().parse(text).unwrap();
+    assert_eq!(loaded.warnings, []);
+    assert_eq!(loaded.config.zookeeper.connect, Connect::Embedded);
+}

@@ -132,10 +132,18 @@ fn what_comes_later_is_refused_for_now() {
             "leave the table out; a recipe with `run` needs no API",
         )],
     );
-    check_session(
-        "connect = »\"embedded\"",
-        "`zookeeper.connect`: the embedded server is not in this version",
-        "name the servers of an ensemble: \"host:port\"",
+}
+
+#[test]
+fn the_embedded_server_has_neither_tls_nor_sasl() {
+    let remedy = "leave it out, or name the servers of an ensemble in `connect`";
+    check(
+        "[zookeeper]\nconnect = \"embedded\"\nsasl = »{ credentials-file = \"c\" }\n\
+         tls = »{ ca-file = \"ca\" }\n[recipes]\n",
+        &[
+            ("`zookeeper.sasl`: the embedded server has no SASL", remedy),
+            ("`zookeeper.tls`: the embedded server has no TLS", remedy),
+        ],
     );
 }
 

@@ -1,0 +1,100 @@
+//! `wok zookeeper`: a server for development and tests.
+
+use std::error::Error;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::Signal;
+use serde_json::json;
+use wok_embedded::{Server, ServerOptions, StartError};
+
+use super::connect::duration;
+use super::exit::Failure;
+use super::output::Printer;
+use super::signals;
+use crate::tasks::Tasks;
+
+/// Serve ZooKeeper to any client, for development and tests. Nothing else needs to be installed.
+///
+/// It is one server. What an ensemble does it cannot show: stale reads, sessions that move to
+/// another server, a leader that is lost, service that goes on when a machine does not. Move to an
+/// ensemble of three when anything depends on the claims.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  wok zookeeper\n  wok zookeeper --listen 127.0.0.1:0\n  \
+    wok lock --connect 127.0.0.1:2181 /locks/a -- ./job.sh\n  echo mntr | nc 127.0.0.1 2181\n\n\
+    The state is in memory and ends with the process. SIGTERM or SIGINT ends it in order.")]
+pub(super) struct Arguments {
+    /// Where to listen; port 0 is one that is free. Give it again for more addresses.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2181")]
+    listen: Vec<SocketAddr>,
+
+    /// The unit of time. Sessions are granted timeouts of 2 to 20 ticks.
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = duration)]
+    tick_time: Duration,
+}
+
+impl Arguments {
+    pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        super::output::log_to_stderr("info");
+        // The state is one task: more threads would only hand it around.
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Module(format!("cannot start: {error}")))?;
+        runtime.block_on(self.serve(printer))
+    }
+
+    async fn serve(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        let watchers = Tasks::on(tokio::runtime::Handle::current());
+        let mut signals = signals::receive(&watchers)
+            .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
+        let is_open = self.listen.iter().any(|address| !address.ip().is_loopback());
+        let options = ServerOptions {
+            listen: self.listen,
+            tick_time: self.tick_time,
+            max_session_timeout: None,
+            ..ServerOptions::for_tests()
+        };
+        let server = start(options).await?;
+        let address = server.connect_string();
+        if is_open {
+            printer.remark("whoever reaches that address may read and write: it asks for no name");
+        }
+        printer.event(
+            "listening",
+            &[("address", json!(address))],
+            &format!("serving ZooKeeper on {address}; the state is in memory and ends with me"),
+        );
+        loop {
+            // Cancel-safe: signals stay queued, a stopped server stays stopped.
+            tokio::select! {
+                Some(signal) = signals.recv() => {
+                    if matches!(signal, Signal::TERM | Signal::INT) {
+                        break;
+                    }
+                }
+                () = server.stopped() => {
+                    return Err(Failure::Unreachable("the server stopped by itself".to_owned()));
+                }
+            }
+        }
+        server.stop().await;
+        watchers.cancel();
+        watchers.join().await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Starts a server.
+pub(super) async fn start(options: ServerOptions) -> Result<Server, Failure> {
+    Server::start(options).await.map_err(|error| {
+        let cause = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+        let remedy = match &error {
+            StartError::Listen { .. } => "; give another address with --listen, or port 0",
+            _ => "",
+        };
+        Failure::Unreachable(format!("cannot serve ZooKeeper: {error}{cause}{remedy}"))
+    })
+}

@@ -1,0 +1,88 @@
+//! `wok zookeeper`, and the daemon with a server of its own: no other server is here.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use anyhow::{Context, Result};
+use wok_tests::admin::Admin;
+use wok_tests::process::{Program, Running, Signal};
+use wok_tests::scratch;
+
+/// A server on a free port, and its address.
+async fn serve() -> Result<(Running, String)> {
+    let server = Program::wok()?
+        .args(["--output", "json", "zookeeper", "--listen", "127.0.0.1:0"])
+        .start()?;
+    let line = server.wait_for_text("listening").await?;
+    let told: serde_json::Value = serde_json::from_str(&line.text)?;
+    let address = told["address"].as_str().context("no address")?.to_owned();
+    Ok((server, address))
+}
+
+#[tokio::test]
+async fn a_server_of_our_own_serves_locks_and_other_clients_and_ends_in_order() -> Result<()> {
+    let (server, address) = serve().await?;
+    let admin = Admin::connect(&address).await?;
+    let mut fences = Vec::new();
+    for _ in 0..2 {
+        let script = "echo $WOK_FENCE";
+        let held = Program::wok()?
+            .args(["lock", "--connect", &address, "/a/lock", "--", "sh", "-c", script])
+            .run()
+            .await?;
+        assert_eq!(held.code(), Some(0), "{held:?}");
+        fences.push(held.stdout.trim().parse::<u64>()?);
+    }
+    assert!(fences[0] < fences[1], "{fences:?}");
+    assert_eq!(admin.children("/a/lock").await?, Vec::<String>::new());
+    server.signal(Signal::TERM)?;
+    assert_eq!(server.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_refused_with_the_remedy() -> Result<()> {
+    let (_server, address) = serve().await?;
+    let ended = Program::wok()?.args(["zookeeper", "--listen", &address]).run().await?;
+    assert_eq!(ended.code(), Some(69), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("listen on {address}")), "{}", ended.stderr);
+    assert!(ended.stderr.contains("give another address with --listen"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_is_not_given_a_server_of_its_own() -> Result<()> {
+    let ended =
+        Program::wok()?.args(["lock", "--connect", "embedded", "/a", "--", "true"]).run().await?;
+    assert_eq!(ended.code(), Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("wok zookeeper"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_with_an_embedded_server_leads_on_it_and_tells_where_it_is() -> Result<()> {
+    let directory = scratch::dir()?;
+    let config = directory.path().join("wok.toml");
+    std::fs::write(
+        &config,
+        "[zookeeper]\nconnect = \"embedded\"\nsession-timeout = \"5s\"\n\n\
+         [recipes.scheduler]\nmodule = \"leader-election\"\nmount = \"/election\"\n\
+         run = { call = \"volunteer\" }\n\
+         while-held = { exec = [\"sh\", \"-c\", \"echo leading; exec sleep 3600\"] }\n",
+    )?;
+    let daemon = Program::wok()?.arg("run").arg(&config).start()?;
+    let told = daemon.wait_for_text("127.0.0.1:").await?.text;
+    let at = told.find("127.0.0.1:").context("no address")?;
+    let address: String =
+        told[at..].chars().take_while(|c| c.is_ascii_digit() || matches!(c, '.' | ':')).collect();
+    daemon.wait_for_text("leading").await?;
+    let admin = Admin::connect(&address).await?;
+    assert_eq!(admin.children("/election").await?.len(), 1);
+    daemon.signal(Signal::TERM)?;
+    assert_eq!(daemon.ended().await?.code(), Some(0));
+    Ok(())
+}
