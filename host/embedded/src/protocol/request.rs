@@ -222,12 +222,13 @@ pub enum Read {
     Malformed,
 }
 
-/// A question within a multiRead.
+/// A question within a multiRead. It has a field that asks for a watch, which Apache ZooKeeper
+/// reads and forgets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is documented by ZooKeeper under this very name")]
 pub enum ReadOp {
-    GetData { path: String, watch: bool },
-    GetChildren { path: String, watch: bool },
+    GetData { path: String },
+    GetChildren { path: String },
 }
 
 /// The watches that a client had on its last connection.
@@ -418,10 +419,12 @@ fn decode_multi_read(reader: &mut Reader<'_>) -> Result<Read, Malformed> {
     while let Some(op) = next_of_multi(reader)? {
         match op {
             OpCode::GetData => {
-                reads.push(ReadOp::GetData { path: reader.string()?, watch: reader.bool()? });
+                reads.push(ReadOp::GetData { path: reader.string()? });
+                reader.bool()?;
             }
             OpCode::GetChildren => {
-                reads.push(ReadOp::GetChildren { path: reader.string()?, watch: reader.bool()? });
+                reads.push(ReadOp::GetChildren { path: reader.string()? });
+                reader.bool()?;
             }
             op => {
                 decode_multi_write(op, reader)?;

@@ -148,12 +148,12 @@ impl Member {
         for read in reads {
             let mut inner = Writer::new();
             let (op, result) = match read {
-                ReadOp::GetData { path, watch } => {
-                    (OpCode::GetData, self.get_data(&mut inner, connection, path, *watch, ids))
+                ReadOp::GetData { path } => {
+                    (OpCode::GetData, self.get_data(&mut inner, connection, path, false, ids))
                 }
-                ReadOp::GetChildren { path, watch } => (
+                ReadOp::GetChildren { path } => (
                     OpCode::GetChildren,
-                    self.get_children(&mut inner, connection, path, *watch, ids),
+                    self.get_children(&mut inner, connection, path, false, ids),
                 ),
             };
             match result {

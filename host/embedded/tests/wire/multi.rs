@@ -110,6 +110,21 @@ fn reads_fail_one_by_one() {
 }
 
 #[test]
+fn reads_together_leave_no_watches() {
+    let server = start();
+    let mut client = Client::connect(server.connect_string());
+    client.created("/m", 0);
+    client.call(OpCode::MultiRead, |w| {
+        part(w, OpCode::GetData, |w| watched(w, "/m", true));
+        part(w, OpCode::GetChildren, |w| watched(w, "/m", true));
+        end(w);
+    });
+    client.set("/m", -1);
+    client.delete("/m");
+    assert_eq!(client.told(), []);
+}
+
+#[test]
 fn an_empty_multi_succeeds_and_a_mixed_one_cannot_be_read() {
     let server = start();
     let mut client = Client::connect(server.connect_string());
