@@ -85,6 +85,22 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Bytes after their length, or a null.
+    ///
+    /// # Errors
+    /// If the message is too short.
+    pub fn optional_buffer(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+        match Fields::new(self.rest).int()? {
+            -1 => self.int().map(|_| None),
+            _ => self.buffer().map(Some),
+        }
+    }
+
+    /// What has not been read.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// A string.
     ///
     /// # Errors

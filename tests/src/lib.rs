@@ -6,6 +6,7 @@
 //! - [`admin`] looks at the tree and expires sessions, without any code of wok.
 //! - [`proxy`] stands between a client and a server, understands their frames and breaks them.
 //! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
+//! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
 //! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
@@ -37,6 +38,8 @@ pub mod admin;
 pub mod proxy;
 
 pub mod process;
+
+pub mod wire;
 
 pub mod patience;
 
