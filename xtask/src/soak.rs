@@ -93,10 +93,10 @@ fn select(names: &[String]) -> Result<Vec<&'static Part>> {
 
 fn play_of_tests(name: &str) -> Result<Vec<String>> {
     setup::make_ready(Purpose::Test)?;
-    let mut cargo = workspace::cargo();
-    cargo.args(["run", "--release", "--package=wok-tests", "--bin=soak", "--", name]);
+    let mut soak = workspace::released("soak")?;
+    soak.arg(name);
     let mut figures = Vec::new();
-    let status = process::run("cargo run --bin soak", &mut cargo, LIMIT, |line| {
+    let status = process::run("soak", &mut soak, LIMIT, |line| {
         figures.extend(line.strip_prefix("figure: ").map(str::to_owned));
     })?;
     ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));

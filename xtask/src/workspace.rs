@@ -82,6 +82,23 @@ fn metadata() -> Result<Value> {
 pub(crate) const BUILD_WOK: [&str; 5] =
     ["test", "--no-run", "--profile=ci", "--workspace", "--test=guardian"];
 
+/// A first build compiles wasmtime, and optimizes across all crates.
+const RELEASE: Duration = Duration::from_secs(60 * 60);
+
+/// A program of the workspace as users would have it, beside the `wok` that it is to start. Not
+/// profile `ci`: its debug assertions would be part of what is measured.
+pub(crate) fn released(program: &str) -> Result<Command> {
+    let mut build = cargo();
+    build.args(["build", "--release", "--workspace", "--bin=wok"]);
+    build.arg(format!("--bin={program}"));
+    let status = process::run("cargo build --release", &mut build, RELEASE, |_| {})?;
+    anyhow::ensure!(status.success(), "cargo build --release: {}", process::describe(status));
+    let directory = target()?.join("release");
+    let mut command = Command::new(directory.join(program));
+    command.current_dir(root()).env("WOK_BINARY", directory.join("wok"));
+    Ok(command)
+}
+
 /// The sysroot of the toolchain that builds the workspace.
 pub(crate) fn sysroot() -> Result<PathBuf> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));

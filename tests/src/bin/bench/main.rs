@@ -8,13 +8,17 @@
 //! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
 //! - [`cycle`]: an acquire and its release with nobody else about.
 //! - [`contention`]: many participants of one lock, on one session.
+//! - [`kill`]: the hand-over after a crash.
+//! - [`embedded`]: wok's own server beside Apache ZooKeeper.
 //!
 //! [`native`] is the baseline: the same lock, written against the client crate by hand, on a
 //! runtime of its own. [`ground`] is what all share: the server, the runtimes, the host.
 
 mod contention;
 mod cycle;
+mod embedded;
 mod ground;
+mod kill;
 mod lock;
 mod measure;
 mod native;
@@ -38,6 +42,8 @@ const BENCHES: &[Bench] = &[
     ("sandbox", sandbox::bench),
     ("cycle", cycle::bench),
     ("contention", contention::bench),
+    ("kill", kill::bench),
+    ("embedded", embedded::bench),
 ];
 
 fn main() -> Result<ExitCode> {

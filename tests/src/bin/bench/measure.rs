@@ -17,10 +17,15 @@ pub(crate) fn cpu_time() -> Duration {
 
 /// Resident bytes of this process, counted exactly: `statm` lags by a batch of pages per processor.
 pub(crate) fn resident_bytes() -> Result<f64> {
-    let rollup = fs::read_to_string("/proc/self/smaps_rollup")?;
+    resident_bytes_of("self")
+}
+
+/// As [`resident_bytes`], of the process with that id.
+pub(crate) fn resident_bytes_of(process: &str) -> Result<f64> {
+    let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kib: f64 = kib.context("/proc/self/smaps_rollup has no Rss")?.trim().parse()?;
+    let kib: f64 = kib.context("smaps_rollup has no Rss")?.trim().parse()?;
     Ok(kib * 1024.0)
 }
 

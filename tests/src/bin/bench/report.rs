@@ -41,6 +41,12 @@ impl Row {
         Row { value: median(of) / median(to), ..Row::new(what, "x", samples) }
     }
 
+    /// The largest of the samples instead: for what is promised each time.
+    pub(crate) fn slowest(mut self) -> Self {
+        self.value = self.samples.iter().copied().fold(f64::MIN, f64::max);
+        self
+    }
+
     pub(crate) fn bound(mut self, bound: Bound) -> Self {
         self.bound = bound;
         self
