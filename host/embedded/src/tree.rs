@@ -4,6 +4,7 @@ mod acl_pool;
 mod node;
 mod owner;
 mod restore;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -164,6 +165,10 @@ impl Tree {
         let parent = self.nodes.get_mut(parent_path).ok_or(ErrorCode::NoNode)?;
         parent.child_created(new.parent_cversion, zxid);
         if !parent.add_child(name) {
+            let acl = self.acls.share(new.acl);
+            if let Some(node) = self.nodes.get_mut(new.path) {
+                node.created_again(acl, zxid);
+            }
             return Err(ErrorCode::NodeExists);
         }
         let parent_acl = parent.acl().clone();
@@ -230,6 +235,8 @@ impl Tree {
     }
 
     fn insert(&mut self, path: &str, node: Node) {
+        // A txn applied again over a newer tree may find a child whose parent was deleted again.
+        self.remove(path);
         let path: Arc<str> = Arc::from(path);
         match node.owner() {
             Owner::Session(id) => {

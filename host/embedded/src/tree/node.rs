@@ -1,6 +1,7 @@
 //! One znode.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use bytes::Bytes;
 
@@ -126,6 +127,20 @@ impl Node {
     pub(super) fn with_children_of(mut self, old: Option<Node>) -> Node {
         self.children = old.map(|old| old.children).unwrap_or_default();
         self
+    }
+
+    /// The name after another in the order of its children.
+    pub(super) fn child_after(&self, name: &str) -> Option<&str> {
+        let after = (Bound::Excluded(name), Bound::Unbounded);
+        self.children.range::<str, _>(after).next().map(AsRef::as_ref)
+    }
+
+    /// The txn that created it is applied again over a newer tree. A snapshot taken meanwhile may
+    /// have the node without its access list: lists are written before nodes by Apache ZooKeeper.
+    pub(super) fn created_again(&mut self, acl: Acls, zxid: i64) {
+        if self.stat.czxid == zxid && self.stat.aversion == 0 {
+            self.acl = acl;
+        }
     }
 
     pub(super) fn add_child(&mut self, name: &str) -> bool {
