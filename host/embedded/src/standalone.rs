@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use crate::prepare::{Leader, LeaderOptions, Proposal};
+use crate::prepare::{Leader, LeaderOptions, Proposal, Request};
+use crate::protocol::Write;
 use crate::replica::Replica;
 use crate::serve::{Delivery, Member, MemberOptions, Upcall};
 use crate::time::Now;
@@ -85,6 +86,20 @@ impl Standalone {
     pub fn sweep(&mut self, now: Now) {
         let proposals = self.leader.sweep(self.member.replica(), now);
         self.queue.extend(proposals.into_iter().map(Step::Commit));
+    }
+
+    /// To be called once at the beginning: closes the sessions that own nodes but are not known,
+    /// as in a snapshot that another server took while a session ended.
+    pub fn close_unknown_sessions(&mut self, now: Now) {
+        let replica = self.member.replica();
+        let owners = replica.tree().ephemerals().map(|(session_id, _)| session_id);
+        let unknown: Vec<i64> =
+            owners.filter(|session_id| !replica.sessions().contains_key(session_id)).collect();
+        for session_id in unknown {
+            let close = Request::own(session_id, Write::CloseSession);
+            let proposal = self.leader.prepare(self.member.replica(), close, now);
+            self.queue.push_back(Step::Commit(proposal));
+        }
     }
 
     /// Whether anything waits to be committed.

@@ -16,6 +16,15 @@ impl SessionIds {
         SessionIds { next: if next == 0 || next == i64::MIN { next + 1 } else { next } }
     }
 
+    /// Passes by an id of an earlier run: the clock may have been set back since.
+    #[must_use]
+    pub fn past(mut self, session_id: i64) -> Self {
+        if session_id >= self.next && session_id >> 56 == self.next >> 56 {
+            self.next = session_id.wrapping_add(1);
+        }
+        self
+    }
+
     /// The next id.
     pub fn next_id(&mut self) -> i64 {
         let id = self.next;
@@ -33,6 +42,15 @@ mod tests {
         let mut ids = SessionIds::new(1, 0x1234);
         assert_eq!(ids.next_id(), 0x0100_0000_1234_0000);
         assert_eq!(ids.next_id(), 0x0100_0000_1234_0001);
+    }
+
+    #[test]
+    fn ids_of_an_earlier_run_are_passed_by() {
+        let ids = SessionIds::new(1, 0x1234);
+        assert_eq!(ids.clone().past(0x0100_0000_1234_0007).next_id(), 0x0100_0000_1234_0008);
+        for other in [0x0100_0000_1233_0007, 0x0200_0000_1234_0007] {
+            assert_eq!(ids.clone().past(other).next_id(), 0x0100_0000_1234_0000);
+        }
     }
 
     #[test]
