@@ -1,4 +1,5 @@
-//! Serves ZooKeeper on an address until it is killed: `serve [127.0.0.1:2181] [3.8|3.9]`.
+//! Serves ZooKeeper on an address until it is killed:
+//! `serve [127.0.0.1:2181] [3.8|3.9] [data directory] [txns between snapshots]`.
 
 use std::time::Duration;
 
@@ -12,7 +13,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some("3.8") => ServerVersion::V3_8,
         _ => ServerVersion::V3_9,
     };
+    let data_dir = arguments.next().map(Into::into);
+    let snapshot_count = arguments.next().map_or(Ok(100_000), |count| count.parse())?;
     let options = ServerOptions {
+        data_dir,
+        snapshot_count,
         listen: vec![address.parse()?],
         tick_time: Duration::from_millis(500),
         max_session_timeout: None,
@@ -24,5 +29,5 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::start(options).await?;
     eprintln!("serving on {}", server.connect_string());
     server.stopped().await;
-    Ok(())
+    server.failure().map_or(Ok(()), |failure| Err(failure.to_string().into()))
 }

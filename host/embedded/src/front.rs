@@ -11,7 +11,9 @@
 //!
 //! # Where the log goes
 //! The state's task works off a batch of messages, gives what they led to to the journal, and
-//! applies and answers only what the journal has kept.
+//! applies and answers only what the journal has kept. With a data directory, a thread of its own
+//! writes and forces: what comes in meanwhile is prepared for the next round, and reads behind no
+//! write of their own connection are answered at once.
 
 mod actor;
 mod backlog;
@@ -22,6 +24,7 @@ mod journal;
 mod listener;
 mod options;
 mod server;
+mod snapshots;
 mod tasks;
 
 pub use options::ServerOptions;

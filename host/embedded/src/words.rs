@@ -121,7 +121,7 @@ pub fn answer(word: Word, state: &mut Standalone, settings: &Settings, now: Now)
             state.member_mut().reset_statistics();
             "Server stats reset.\n".to_owned()
         }
-        Word::Dirs => "datadir_size: 0\nlogdir_size: 0\n".to_owned(),
+        Word::Dirs => settings.dirs(),
         // Java's bits for what to trace; nothing here has any.
         Word::Gtmk => "306".to_owned(),
         Word::Stmk => String::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +13,9 @@ use tracing::{debug, error};
 
 use super::backlog::{Backlog, Out, Outgoing};
 use super::clock::Clock;
-use super::journal::Journal;
+use super::journal::{Journal, Kept};
+use super::snapshots::{Progress, Snapshots};
+use crate::files::FilesError;
 use crate::serve::Delivery;
 use crate::standalone::Standalone;
 use crate::words::{self, Settings, Word};
@@ -38,10 +40,18 @@ struct Peer {
     parked: VecDeque<Bytes>,
 }
 
+/// What makes the state outlive the process.
+pub(super) struct Keeping {
+    pub(super) journal: Journal,
+    pub(super) snapshots: Snapshots,
+    /// Why the server ended by itself.
+    pub(super) failure: Arc<OnceLock<FilesError>>,
+}
+
 /// The state and its surroundings.
 pub(super) struct Actor {
     pub(super) state: Standalone,
-    pub(super) journal: Journal,
+    pub(super) keeping: Keeping,
     pub(super) clock: Clock,
     pub(super) settings: Settings,
     pub(super) max_outstanding: usize,
@@ -51,12 +61,12 @@ pub(super) struct Actor {
 impl Actor {
     pub(super) fn new(
         state: Standalone,
+        keeping: Keeping,
         clock: Clock,
         settings: Settings,
         max_outstanding: usize,
     ) -> Self {
-        let journal = Journal::Memory;
-        Actor { state, journal, clock, settings, max_outstanding, peers: BTreeMap::new() }
+        Actor { state, keeping, clock, settings, max_outstanding, peers: BTreeMap::new() }
     }
 
     /// Works until the server ends.
@@ -69,48 +79,75 @@ impl Actor {
         let mut ticks = every(Duration::from_millis(self.state.leader().sessions().tick_ms()));
         let mut sweeps = every(sweep_every);
         let mut batch = Vec::with_capacity(BATCH);
-        loop {
-            // All branches may lose: messages stay in the inbox, and ticks come again.
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = ticks.tick() => self.state.tick(self.clock.now()),
-                _ = sweeps.tick() => self.state.sweep(self.clock.now()),
+        self.state.close_unknown_sessions(self.clock.now());
+        let mut result = self.settle();
+        while result.is_ok() {
+            // All branches may lose: messages stay in the inbox, ticks come again, and what the
+            // disk has done is still told.
+            result = tokio::select! {
+                () = stop.cancelled() => break,
+                _ = ticks.tick() => {
+                    self.state.tick(self.clock.now());
+                    Ok(())
+                }
+                _ = sweeps.tick() => {
+                    self.state.sweep(self.clock.now());
+                    Ok(())
+                }
+                kept = self.keeping.journal.kept() => kept.and_then(|through| self.commit(through)),
+                progress = self.keeping.snapshots.progress() => self.snapshot(progress),
                 count = inbox.recv_many(&mut batch, BATCH) => {
                     if count == 0 {
-                        return;
+                        break;
                     }
                     for message in batch.drain(..) {
                         self.take(message);
                     }
+                    Ok(())
                 }
-            }
-            if let Err(error) = self.settle().await {
-                // What was not kept must not be answered, and nothing after it can be.
-                error!(%error, "the log cannot be written: the server ends");
-                stop.cancel();
-                return;
-            }
+            };
+            result = result.and_then(|()| self.settle());
         }
+        if let Err(error) = result {
+            // What was not kept must not be answered, and nothing after it can be.
+            error!(%error, "the data cannot be kept: the server ends");
+            self.keeping.failure.set(error).ok();
+            stop.cancel();
+        }
+        self.keeping.snapshots.close().await;
+        self.keeping.journal.close().await;
     }
 
-    /// Keeps, applies and answers all that has been prepared, and what that sets free.
-    async fn settle(&mut self) -> std::io::Result<()> {
-        while !self.state.is_idle() {
+    /// Has all kept that has been prepared, unless the journal is at it, and answers what is.
+    fn settle(&mut self) -> Result<(), FilesError> {
+        while !self.keeping.journal.is_busy() && !self.state.is_idle() {
             let through = self.state.leader().last_zxid();
-            self.journal.force(self.state.prepared()).await?;
-            self.state.commit(through, self.clock.now());
-            self.deliver();
-            let parked: Vec<u64> = self
-                .peers
-                .iter()
-                .filter(|(_, p)| !p.parked.is_empty())
-                .map(|(id, _)| *id)
-                .collect();
-            for id in parked {
-                self.serve(id);
+            match self.keeping.journal.append(self.state.prepared(), through)? {
+                Kept::Now => self.commit(through)?,
+                Kept::Later => break,
             }
         }
         self.deliver();
+        Ok(())
+    }
+
+    /// Applies and answers what is kept, and serves what that sets free.
+    fn commit(&mut self, through: i64) -> Result<(), FilesError> {
+        self.state.commit(through, self.clock.now());
+        self.deliver();
+        let parked: Vec<u64> =
+            self.peers.iter().filter(|(_, p)| !p.parked.is_empty()).map(|(id, _)| *id).collect();
+        for id in parked {
+            self.serve(id);
+        }
+        let Keeping { journal, snapshots, .. } = &mut self.keeping;
+        snapshots.begin_if_due(journal, self.state.member().replica())
+    }
+
+    fn snapshot(&mut self, progress: Result<Progress, FilesError>) -> Result<(), FilesError> {
+        if let Progress::Wanted = progress? {
+            self.keeping.snapshots.hand_over(self.state.member().replica());
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::version::ServerVersion;
@@ -33,7 +34,18 @@ pub struct ServerOptions {
     pub version: ServerVersion,
     /// How often containers and nodes with a time to live are looked through.
     pub container_check_interval: Duration,
-    /// The zxid before the first txn. A server in memory that starts anew on an address which
+    /// Where the state outlives the process, in Apache ZooKeeper's formats: see [`crate::files`].
+    /// `None`: it does not. Session passwords are then drawn by lot; with a directory they follow
+    /// from the session's id as Apache ZooKeeper has it, so that sessions can be handed over.
+    pub data_dir: Option<PathBuf>,
+    /// After how many txns a snapshot is begun.
+    pub snapshot_count: u64,
+    /// How many bytes the log is made longer by at a time.
+    pub preallocation: u64,
+    /// Whether to wait for the disk before a write is answered. Without, a power cut loses what
+    /// was answered, though the end of the process does not.
+    pub force_sync: bool,
+    /// The zxid before the first txn, unless a data directory has one. A server in memory that starts anew on an address which
     /// clients still know must start higher than they have seen, or it must refuse them.
     pub first_zxid: i64,
     /// How many requests of a connection may be unanswered before no more of it is read.
@@ -54,6 +66,11 @@ impl Default for ServerOptions {
             super_digest: None,
             version: ServerVersion::default(),
             container_check_interval: Duration::from_secs(60),
+            data_dir: None,
+            snapshot_count: 100_000,
+            // Written, not only claimed, so that forcing a txn does not force the file's layout.
+            preallocation: 4 << 20,
+            force_sync: true,
             first_zxid: 0,
             // Apache's limit for all connections together.
             max_outstanding: 1000,

@@ -2,17 +2,21 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::actor::Actor;
+use super::actor::{Actor, Keeping};
 use super::clock::Clock;
 use super::connection::Wires;
+use super::journal::{FileJournal, Journal, Opened};
 use super::listener::{self, Census};
 use super::options::ServerOptions;
+use super::snapshots::Snapshots;
 use super::tasks::Tasks;
+use crate::files::{FilesError, Recovery};
 use crate::prepare::LeaderOptions;
 use crate::replica::Replica;
 use crate::serve::MemberOptions;
@@ -41,18 +45,23 @@ pub enum StartError {
     /// The system gave no random bytes for session passwords.
     #[error("draw the secret of session passwords: {0}")]
     Secret(getrandom::Error),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    Files(#[from] FilesError),
     /// No thread or runtime could be had.
     #[error("start a runtime")]
     Runtime(#[source] io::Error),
 }
 
-/// A running server. Its state is in memory only and ends with it.
+/// A running server. Its state ends with it, unless it has a data directory.
 ///
 /// Dropping it asks its tasks to end; [`Server::stop`] also waits until they have.
 #[derive(Debug)]
 pub struct Server {
     addresses: Vec<SocketAddr>,
     tasks: Tasks,
+    recovery: Option<Recovery>,
+    failure: Arc<OnceLock<FilesError>>,
 }
 
 impl Server {
@@ -62,7 +71,7 @@ impl Server {
     /// See [`StartError`].
     ///
     /// # Cancellation
-    /// Nothing is left running.
+    /// Nothing is left running; a data directory may be free a moment later only.
     pub async fn start(options: ServerOptions) -> Result<Server, StartError> {
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
@@ -74,11 +83,25 @@ impl Server {
         }
         let Some(first) = addresses.first() else { return Err(StartError::NoAddress) };
         let clock = Clock::start();
-        let state = state(&options, clock)?;
+        let opened = match &options.data_dir {
+            Some(root) => Some(FileJournal::open(root, &options).await?),
+            None => None,
+        };
+        let (journal, replica, recovery) = match opened {
+            Some(Opened { journal, replica, recovery }) => {
+                (Journal::Files(journal), replica, Some(recovery))
+            }
+            None => (Journal::Memory, Replica::new(), None),
+        };
+        let state = state(&options, replica, clock)?;
+        let failure = Arc::new(OnceLock::new());
+        let last_zxid = state.member().replica().last_zxid();
+        let snapshots = Snapshots::new(options.snapshot_count, last_zxid);
+        let keeping = Keeping { journal, snapshots, failure: failure.clone() };
         let settings = Settings::new(&options, first.port(), clock.now());
         let tasks = Tasks::default();
         let (inbox, messages) = mpsc::channel(INBOX);
-        let actor = Actor::new(state, clock, settings, options.max_outstanding.max(1));
+        let actor = Actor::new(state, keeping, clock, settings, options.max_outstanding.max(1));
         let stop = tasks.stop().clone();
         tasks.start(actor.run(messages, options.container_check_interval, stop.clone()));
         let census = Census::new(options.max_client_connections);
@@ -91,7 +114,7 @@ impl Server {
             };
             tasks.start(listener::run(listener, census.clone(), wires, tasks.clone()));
         }
-        Ok(Server { addresses, tasks })
+        Ok(Server { addresses, tasks, recovery, failure })
     }
 
     /// Where it listens, in the order of the options.
@@ -102,6 +125,17 @@ impl Server {
     /// Where it listens, as clients want it: `host:port`, separated by commas.
     pub fn connect_string(&self) -> String {
         self.addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
+    }
+
+    /// What the start made of the data directory. `None` without one.
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.recovery.as_ref()
+    }
+
+    /// Why the server ended by itself: its data directory failed. `None` while it runs, and if it
+    /// was stopped.
+    pub fn failure(&self) -> Option<&FilesError> {
+        self.failure.get()
     }
 
     /// Ends once the server does, by itself or by [`Server::stop`].
@@ -127,9 +161,18 @@ impl Drop for Server {
     }
 }
 
-fn state(options: &ServerOptions, clock: Clock) -> Result<Standalone, StartError> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(StartError::Secret)?;
+fn state(
+    options: &ServerOptions,
+    replica: Replica,
+    clock: Clock,
+) -> Result<Standalone, StartError> {
+    let passwords = if options.data_dir.is_some() {
+        Passwords::LikeApache
+    } else {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret).map_err(StartError::Secret)?;
+        Passwords::Secret(secret)
+    };
     let now = clock.now();
     let leader = LeaderOptions {
         tick_ms: options.tick_ms(),
@@ -142,8 +185,13 @@ fn state(options: &ServerOptions, clock: Clock) -> Result<Standalone, StartError
         max_session_timeout_ms: options.max_session_timeout_ms(),
         version: options.version,
         super_digest: options.super_digest.clone(),
-        passwords: Passwords::Secret(secret),
-        session_ids: SessionIds::new(0, now.wall_ms),
+        passwords,
+        session_ids: replica
+            .sessions()
+            .keys()
+            .fold(SessionIds::new(0, now.wall_ms), |ids, session_id| ids.past(*session_id)),
     };
-    Ok(Standalone::new(leader, member, Replica::new(), options.first_zxid, now))
+    // A gap in the log would look as if txns were missing.
+    let zxid = if options.data_dir.is_some() { 0 } else { options.first_zxid };
+    Ok(Standalone::new(leader, member, replica, zxid, now))
 }

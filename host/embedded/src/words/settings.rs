@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use super::Word;
+use crate::files;
 use crate::front::ServerOptions;
 use crate::time::Now;
 use crate::version::ServerVersion;
@@ -13,6 +15,7 @@ use crate::version::ServerVersion;
 pub struct Settings {
     pub(super) whitelist: BTreeSet<Word>,
     pub(super) started: Now,
+    version_dir: Option<PathBuf>,
     version: ServerVersion,
     port: u16,
     tick_ms: u64,
@@ -26,6 +29,7 @@ impl Settings {
         Settings {
             whitelist: options.whitelist.clone(),
             started,
+            version_dir: options.data_dir.as_deref().map(files::version_dir),
             version: options.version,
             port,
             tick_ms: options.tick_ms(),
@@ -40,14 +44,25 @@ impl Settings {
         format!("{}, built on 1970-01-01 00:00 UTC", self.version.text())
     }
 
+    pub(super) fn dirs(&self) -> String {
+        let size = self.data_size();
+        format!("datadir_size: {size}\nlogdir_size: {size}\n")
+    }
+
+    fn data_size(&self) -> u64 {
+        self.version_dir.as_deref().map_or(0, files::size_of)
+    }
+
     pub(super) fn conf(&self) -> String {
+        let directory = self.version_dir.as_deref().unwrap_or(Path::new("")).display();
+        let size = self.data_size();
         format!(
             "clientPort={}\n\
              secureClientPort=-1\n\
-             dataDir=\n\
-             dataDirSize=0\n\
-             dataLogDir=\n\
-             dataLogSize=0\n\
+             dataDir={directory}\n\
+             dataDirSize={size}\n\
+             dataLogDir={directory}\n\
+             dataLogSize={size}\n\
              tickTime={}\n\
              maxClientCnxns={}\n\
              minSessionTimeout={}\n\

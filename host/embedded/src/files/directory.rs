@@ -1,0 +1,176 @@
+//! A data directory and the names in it.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::error::FilesError;
+
+const LOCK: &str = "wok.lock";
+const VERSION: &str = "version-2";
+const UNFINISHED: &str = "unfinished";
+
+/// A data directory that this server alone uses, until the value is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    root: PathBuf,
+    version: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    /// Takes a directory, which is created if it is not there, and clears away what an earlier
+    /// server left unfinished.
+    ///
+    /// # Errors
+    /// [`FilesError::Locked`] if another server has it, [`FilesError::Io`].
+    pub fn take(root: &Path) -> Result<DataDir, FilesError> {
+        let version = root.join(VERSION);
+        let is_new = !version.exists();
+        fs::create_dir_all(&version).map_err(FilesError::io("create", &version))?;
+        let path = root.join(LOCK);
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(FilesError::io("open", &path))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(FilesError::Locked { path }),
+            Err(TryLockError::Error(source)) => {
+                return Err(FilesError::Io { operation: "lock", path, source });
+            }
+        }
+        let directory = DataDir { root: root.to_owned(), version, _lock: lock };
+        // The names of directories that were just created must survive, too.
+        if is_new {
+            sync(root)?;
+            if let Some(parent) = root.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                sync(parent)?;
+            }
+        }
+        for name in directory.names()? {
+            if name.starts_with(UNFINISHED) {
+                remove(&directory.version.join(name))?;
+            }
+        }
+        Ok(directory)
+    }
+
+    /// The directory as it was named.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the files are.
+    pub fn version_dir(&self) -> &Path {
+        &self.version
+    }
+
+    /// The log that begins with a zxid.
+    pub fn log(&self, zxid: i64) -> PathBuf {
+        self.version.join(format!("log.{zxid:x}"))
+    }
+
+    /// The snapshot begun at a zxid.
+    pub fn snapshot(&self, zxid: i64) -> PathBuf {
+        self.version.join(format!("snapshot.{zxid:x}"))
+    }
+
+    /// A file that is not yet what it is to be.
+    pub(super) fn unfinished(&self, name: &str) -> PathBuf {
+        self.version.join(format!("{UNFINISHED}.{name}"))
+    }
+
+    /// The zxids of all logs, in order.
+    ///
+    /// # Errors
+    /// [`FilesError::Io`].
+    pub fn logs(&self) -> Result<Vec<i64>, FilesError> {
+        self.zxids("log")
+    }
+
+    /// The zxids of all snapshots, in order.
+    ///
+    /// # Errors
+    /// [`FilesError::Io`].
+    pub fn snapshots(&self) -> Result<Vec<i64>, FilesError> {
+        self.zxids("snapshot")
+    }
+
+    fn zxids(&self, prefix: &str) -> Result<Vec<i64>, FilesError> {
+        let names = self.names()?;
+        let mut zxids: Vec<i64> = names.iter().filter_map(|name| zxid_of(name, prefix)).collect();
+        zxids.sort_unstable();
+        Ok(zxids)
+    }
+
+    fn names(&self) -> Result<Vec<String>, FilesError> {
+        let list = || -> std::io::Result<Vec<String>> {
+            let mut names = Vec::new();
+            for entry in fs::read_dir(&self.version)? {
+                // A name that is no text is none of ours.
+                names.extend(entry?.file_name().into_string());
+            }
+            Ok(names)
+        };
+        list().map_err(FilesError::io("list", &self.version))
+    }
+
+    /// Gives a finished file its name, for good.
+    pub(super) fn finish(&self, unfinished: &Path, name: &Path) -> Result<(), FilesError> {
+        fs::rename(unfinished, name).map_err(FilesError::io("rename", unfinished))?;
+        sync(&self.version)
+    }
+}
+
+/// The bytes of all files of a data directory, as four-letter words tell them.
+pub(crate) fn size_of(version_dir: &Path) -> u64 {
+    let entries = fs::read_dir(version_dir).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+/// Where the files of a data directory are.
+pub(crate) fn version_dir(root: &Path) -> PathBuf {
+    root.join(VERSION)
+}
+
+pub(super) fn remove(path: &Path) -> Result<(), FilesError> {
+    fs::remove_file(path).map_err(FilesError::io("remove", path))
+}
+
+/// A directory's entries are on disk only once the directory itself is.
+fn sync(directory: &Path) -> Result<(), FilesError> {
+    let force = || File::open(directory)?.sync_all();
+    force().map_err(FilesError::io("sync", directory))
+}
+
+/// The zxid in a name. Only names as they are written: each zxid has one file.
+fn zxid_of(name: &str, prefix: &str) -> Option<i64> {
+    let hex = name.strip_prefix(prefix)?.strip_prefix('.')?;
+    let zxid = i64::from_str_radix(hex, 16).ok().filter(|zxid| *zxid >= 0)?;
+    (format!("{zxid:x}") == hex).then_some(zxid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_names_are_taken_for_files_of_a_zxid() {
+        assert_eq!(zxid_of("log.1f", "log"), Some(0x1f));
+        for name in ["log.", "log.g", "log.1.gz", "log.-1", "log.+1", "log.01", "logs.1", "log1"] {
+            assert_eq!(zxid_of(name, "log"), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_has_one_server_and_is_free_again_after_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let first = DataDir::take(scratch.path()).unwrap();
+        let second = DataDir::take(scratch.path()).unwrap_err();
+        assert!(matches!(second, FilesError::Locked { .. }), "{second}");
+        drop(first);
+        DataDir::take(scratch.path()).unwrap();
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a data directory cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a data directory cannot be used, or no longer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FilesError {
+    /// Another server has the directory.
+    #[error(
+        "lock {}: another server has this data directory: stop it, or give this one its own",
+        path.display()
+    )]
+    Locked {
+        /// The lock's file.
+        path: PathBuf,
+    },
+    /// The system refused an operation.
+    #[error("{operation} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A log is damaged where more than its end is at stake.
+    #[error(
+        "read {}: damaged at byte {offset}, after zxid {after_zxid:#x}: {reason}; \
+         put back a copy of the file; or, to give up every txn after that zxid, move the logs and \
+         snapshots of higher zxids away and run `truncate -s {offset} {}`",
+        path.display(), path.display()
+    )]
+    DamagedLog {
+        /// The log.
+        path: PathBuf,
+        /// Where its readable part ends.
+        offset: u64,
+        /// The newest txn that can be read.
+        after_zxid: i64,
+        /// What is wrong there.
+        reason: &'static str,
+    },
+    /// Txns are missing between two that are there.
+    #[error(
+        "read {}: zxid {found:#x} follows {after_zxid:#x}: the txns between them are missing; put \
+         back the logs and snapshots that have them; or, to give up every txn after {after_zxid:#x}, \
+         move this log and those of higher zxids away",
+        path.display()
+    )]
+    MissingTxns {
+        /// The log with the later txn.
+        path: PathBuf,
+        /// The txn before the gap.
+        after_zxid: i64,
+        /// The txn behind it.
+        found: i64,
+    },
+    /// A snapshot is not as it was written.
+    #[error(
+        "read {}: damaged at byte {offset}: {reason}; put back a copy of it, or an older \
+         snapshot with all logs since",
+        path.display()
+    )]
+    DamagedSnapshot {
+        /// The snapshot.
+        path: PathBuf,
+        /// Where reading ended.
+        offset: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// The thread that writes is gone.
+    #[error("write the log: its thread has ended")]
+    Ended,
+}
+
+impl FilesError {
+    /// Names the operation and the file that an error of the system is about.
+    pub(crate) fn io(
+        operation: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> FilesError {
+        let path = path.into();
+        move |source| FilesError::Io { operation, path, source }
+    }
+}

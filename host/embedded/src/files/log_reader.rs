@@ -1,0 +1,187 @@
+//! Reading a log, txn by txn.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::entry::{END, HEAD, LOG_HEADER, checksum, decode_record, has_entry};
+use super::error::FilesError;
+use crate::txn::{Txn, TxnHeader};
+
+/// What a log has next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A txn.
+    Txn(TxnHeader, Txn),
+    /// Nothing: the file ends, or only room for more follows.
+    End,
+    /// The beginning of a txn that was never written out; nothing whole follows.
+    Torn {
+        /// How many bytes of it there are.
+        bytes: u64,
+    },
+}
+
+/// Reads a log. It never holds more than one txn, unless the log is damaged, and never more than
+/// the file.
+#[derive(Debug)]
+pub struct LogReader {
+    path: PathBuf,
+    input: BufReader<File>,
+    length: u64,
+    offset: u64,
+    record: Vec<u8>,
+    last_zxid: i64,
+}
+
+/// How a piece of the file may be wrong.
+enum Bad {
+    /// It is not whole, as it is when the power goes.
+    Unfinished,
+    /// It is whole, and wrong.
+    Damaged(&'static str),
+}
+
+impl LogReader {
+    /// Opens a log. The file may be empty, or begin with zeros, if nothing was written before the
+    /// power went: then it is [`Next::Torn`] from its first byte.
+    ///
+    /// # Errors
+    /// [`FilesError::Io`], [`FilesError::DamagedLog`] if this is no log.
+    pub fn open(path: &Path) -> Result<LogReader, FilesError> {
+        let open = || {
+            let file = File::open(path)?;
+            let length = file.metadata()?.len();
+            Ok((BufReader::with_capacity(256 << 10, file), length))
+        };
+        let (input, length) = open().map_err(FilesError::io("open", path))?;
+        let path = path.to_owned();
+        let mut reader =
+            LogReader { path, input, length, offset: 0, record: Vec::new(), last_zxid: 0 };
+        let mut header = [0; LOG_HEADER.len()];
+        if length >= as_u64(header.len()) {
+            reader.input.read_exact(&mut header).map_err(FilesError::io("read", &reader.path))?;
+            // The database's number is not looked at, as in Apache ZooKeeper.
+            if header.first_chunk::<8>() == LOG_HEADER.first_chunk::<8>() {
+                reader.offset = as_u64(header.len());
+            }
+        }
+        Ok(reader)
+    }
+
+    /// Where the next txn begins, or would.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next txn.
+    ///
+    /// # Errors
+    /// [`FilesError::DamagedLog`], [`FilesError::Io`].
+    #[allow(clippy::should_implement_trait, reason = "its end has a meaning of its own")]
+    pub fn next(&mut self) -> Result<Next, FilesError> {
+        if self.offset == 0 {
+            return self.end(Bad::Unfinished);
+        }
+        match self.entry().map_err(FilesError::io("read", &self.path))? {
+            Err(bad) => self.end(bad),
+            Ok(length) => match decode_record(&self.record) {
+                Ok((header, _)) if header.zxid <= self.last_zxid => {
+                    Err(self.damaged("its zxid is not higher than the one before"))
+                }
+                Ok((header, txn)) => {
+                    self.offset += length;
+                    self.last_zxid = header.zxid;
+                    Ok(Next::Txn(header, txn))
+                }
+                Err(_) => Err(self.damaged("a txn of a kind that is not known")),
+            },
+        }
+    }
+
+    /// Reads an entry's record, and tells its whole length.
+    fn entry(&mut self) -> io::Result<Result<u64, Bad>> {
+        let left = self.length - self.offset;
+        if left < as_u64(HEAD) {
+            return Ok(Err(Bad::Unfinished));
+        }
+        let (mut sum, mut length) = ([0; 8], [0; 4]);
+        self.input.read_exact(&mut sum)?;
+        self.input.read_exact(&mut length)?;
+        let length = u64::from(u32::from_be_bytes(length));
+        if length == 0 || as_u64(HEAD) + length + 1 > left {
+            return Ok(Err(Bad::Unfinished));
+        }
+        // It fits the file, so no more is allocated than there is.
+        self.record.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
+        self.input.read_exact(&mut self.record)?;
+        let mut end = [0];
+        self.input.read_exact(&mut end)?;
+        if end != [END] {
+            return Ok(Err(Bad::Unfinished));
+        }
+        if i64::from_be_bytes(sum) != i64::from(checksum(&self.record)) {
+            return Ok(Err(Bad::Damaged("a txn does not fit its checksum")));
+        }
+        Ok(Ok(as_u64(HEAD) + length + 1))
+    }
+
+    /// Nothing can be read here: tells whether that is as it should be.
+    fn end(&mut self, bad: Bad) -> Result<Next, FilesError> {
+        let used = self.used().map_err(FilesError::io("read", &self.path))?;
+        if used == 0 && self.offset > 0 {
+            return Ok(Next::End);
+        }
+        let rest = self.rest(used).map_err(FilesError::io("read", &self.path))?;
+        match bad {
+            Bad::Damaged(reason) => Err(self.damaged(reason)),
+            Bad::Unfinished if has_entry(rest.get(1..).unwrap_or_default(), self.last_zxid) => {
+                Err(self.damaged("a txn is not whole, but others follow it"))
+            }
+            Bad::Unfinished if self.offset == 0 && used > as_u64(LOG_HEADER.len()) => {
+                Err(self.damaged("this is no log of version 2"))
+            }
+            Bad::Unfinished => Ok(Next::Torn { bytes: used }),
+        }
+    }
+
+    /// How many bytes from here on there are before nothing but zeros.
+    fn used(&mut self) -> io::Result<u64> {
+        self.input.seek(SeekFrom::Start(self.offset))?;
+        let (mut at, mut used) = (0, 0);
+        loop {
+            let bytes = self.input.fill_buf()?;
+            if bytes.is_empty() {
+                self.input.seek(SeekFrom::Start(self.offset))?;
+                return Ok(used);
+            }
+            if let Some(last) = bytes.iter().rposition(|byte| *byte != 0) {
+                used = at + as_u64(last) + 1;
+            }
+            let length = bytes.len();
+            at += as_u64(length);
+            self.input.consume(length);
+        }
+    }
+
+    fn rest(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
+        let mut rest = Vec::new();
+        self.input.by_ref().take(bytes).read_to_end(&mut rest)?;
+        // Whoever asks again is told the same.
+        self.input.seek(SeekFrom::Start(self.offset))?;
+        Ok(rest)
+    }
+
+    fn damaged(&self, reason: &'static str) -> FilesError {
+        FilesError::DamagedLog {
+            path: self.path.clone(),
+            offset: self.offset,
+            after_zxid: self.last_zxid,
+            reason,
+        }
+    }
+}
+
+fn as_u64(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,164 @@
+//! What a start makes of a data directory.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tracing::{info, warn};
+
+use super::directory::{DataDir, remove};
+use super::error::FilesError;
+use super::log_reader::{LogReader, Next};
+use super::retention::first_needed;
+use super::snapshot_reader::{Snapshot, nobody, read_snapshot};
+use super::snapshot_writer::write_whole_snapshot;
+use crate::replica::Replica;
+
+/// What a start has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recovery {
+    /// The snapshot it began with. `None`: there was none.
+    pub snapshot: Option<PathBuf>,
+    /// Newer snapshots that cannot be read.
+    pub unreadable: Vec<PathBuf>,
+    /// How many txns of the logs were applied.
+    pub replayed: u64,
+    /// Txns that were being written when a server ended. Nobody was told that they happened.
+    pub torn: Vec<TornTail>,
+    /// The newest txn.
+    pub last_zxid: i64,
+}
+
+/// The beginning of a txn that was never written out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TornTail {
+    /// The log that ends with it.
+    pub path: PathBuf,
+    /// Where it begins.
+    pub offset: u64,
+    /// How many bytes of it there are.
+    pub bytes: u64,
+}
+
+/// Reads a data directory: the newest snapshot that can be read, and every txn since. A torn end
+/// is cut off. Then a snapshot is written if there is none, or if so many txns were applied; an
+/// empty directory's first snapshot says that its first txn follows `first_zxid`.
+///
+/// # Errors
+/// See [`FilesError`]; the directory is then as it was.
+pub fn recover(
+    directory: &Arc<DataDir>,
+    first_zxid: i64,
+    snapshot_count: u64,
+) -> Result<(Replica, Recovery), FilesError> {
+    let mut recovery = Recovery::default();
+    let Snapshot { mut replica, lacks_lists } = newest_snapshot(directory, &mut recovery)?;
+    let logs = directory.logs()?;
+    if recovery.snapshot.is_none() && logs.is_empty() {
+        replica = Replica::restored(crate::tree::Tree::new(), Default::default(), first_zxid);
+    }
+    let needed = first_needed(&logs, replica.last_zxid());
+    for zxid in logs.iter().skip(needed) {
+        replay(&directory.log(*zxid), &mut replica, &mut recovery)?;
+    }
+    if lacks_lists {
+        check_lists(&recovery, &replica)?;
+    }
+    recovery.last_zxid = replica.last_zxid();
+    for torn in &recovery.torn {
+        let TornTail { path, offset, bytes } = torn;
+        warn!(path = %path.display(), offset, bytes, "a txn that was never finished is cut off");
+        cut(path, *offset).map_err(FilesError::io("cut", path))?;
+        if *offset == 0 {
+            remove(path)?;
+        }
+    }
+    if recovery.snapshot.is_none() || recovery.replayed >= snapshot_count {
+        write_whole_snapshot(directory, &replica)?;
+    }
+    let Recovery { replayed, last_zxid, .. } = recovery;
+    info!(directory = %directory.root().display(), replayed, last_zxid, "the data is loaded");
+    Ok((replica, recovery))
+}
+
+fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snapshot, FilesError> {
+    let mut newest_error = None;
+    for zxid in directory.snapshots()?.into_iter().rev() {
+        let path = directory.snapshot(zxid);
+        match read_snapshot(&path, zxid) {
+            Ok(snapshot) => {
+                recovery.snapshot = Some(path);
+                return Ok(snapshot);
+            }
+            Err(error @ FilesError::DamagedSnapshot { .. }) => {
+                warn!(%error, "an older snapshot takes its place");
+                recovery.unreadable.push(path);
+                newest_error.get_or_insert(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    // An empty tree instead of one that was there would be the worst of all answers.
+    let empty = || Ok(Snapshot { replica: Replica::new(), lacks_lists: false });
+    newest_error.map_or_else(empty, Err)
+}
+
+fn replay(path: &Path, replica: &mut Replica, recovery: &mut Recovery) -> Result<(), FilesError> {
+    let mut log = LogReader::open(path)?;
+    loop {
+        match log.next()? {
+            Next::Txn(header, txn) => {
+                let last = replica.last_zxid();
+                if header.zxid <= last {
+                    continue;
+                }
+                if !follows(last, header.zxid) {
+                    let path = path.to_owned();
+                    return Err(FilesError::MissingTxns {
+                        path,
+                        after_zxid: last,
+                        found: header.zxid,
+                    });
+                }
+                replica.apply(&header, &txn);
+                recovery.replayed += 1;
+            }
+            Next::End => return Ok(()),
+            Next::Torn { bytes } => {
+                let (path, offset) = (path.to_owned(), log.offset());
+                recovery.torn.push(TornTail { path, offset, bytes });
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Every request takes the next zxid; only a new leader of an ensemble begins a new epoch.
+fn follows(last: i64, next: i64) -> bool {
+    next == last.wrapping_add(1) || next >> 32 > last >> 32
+}
+
+/// Apache ZooKeeper's snapshots may have nodes whose access list is told by a later txn only.
+fn check_lists(recovery: &Recovery, replica: &Replica) -> Result<(), FilesError> {
+    let nobody = nobody();
+    let tree = replica.tree();
+    let mut next = tree.root();
+    while let Some((path, node)) = next {
+        if **node.acl() == *nobody {
+            return Err(FilesError::DamagedSnapshot {
+                path: recovery.snapshot.clone().unwrap_or_default(),
+                offset: 0,
+                reason: format!("neither it nor the logs have the access list of {path:?}"),
+            });
+        }
+        next = tree.following(&path);
+    }
+    Ok(())
+}
+
+fn cut(path: &Path, offset: u64) -> io::Result<()> {
+    let file = File::options().write(true).open(path)?;
+    file.set_len(offset)?;
+    file.sync_all()
+}
