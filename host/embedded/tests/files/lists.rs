@@ -1,0 +1,61 @@
+//! A snapshot of Apache ZooKeeper's whose access lists were written before a node got its own.
+
+use std::fs;
+use std::sync::Arc;
+
+use adler2::Adler32;
+use wok_embedded::files::{DataDir, FilesError, encode_entry, recover};
+use wok_embedded::jute::Writer;
+use wok_embedded::protocol::{Acl, Id, OpCode};
+use wok_embedded::tree::NodeStat;
+use wok_embedded::txn::{CreateTxn, Txn, TxnHeader};
+
+/// Nobody has told what list 9 is.
+fn snapshot() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.raw(b"ZKSN");
+    writer.int(2);
+    writer.long(-1);
+    // No sessions, no lists.
+    writer.int(0);
+    writer.int(0);
+    for (path, list, czxid) in [("", -1, 0), ("/a", 9, 1)] {
+        writer.string(path);
+        writer.slice(None);
+        writer.long(list);
+        NodeStat { czxid, ..NodeStat::default() }.encode(&mut writer);
+    }
+    writer.string("/");
+    let mut bytes = writer.finish().to_vec();
+    let mut sum = Adler32::new();
+    sum.write_slice(&bytes);
+    bytes.extend(i64::from(sum.checksum()).to_be_bytes());
+    bytes.extend(b"\0\0\0\x01/");
+    bytes
+}
+
+#[test]
+fn the_log_tells_a_list_that_the_snapshot_lacks() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
+    fs::write(directory.snapshot(0), snapshot()).unwrap();
+    let error = recover(&directory, 0, u64::MAX).expect_err("a node without list");
+    let FilesError::DamagedSnapshot { path, .. } = &error else { panic!("{error}") };
+    assert_eq!(path, &directory.snapshot(0));
+    assert!(error.to_string().contains("\"/a\""), "{error}");
+
+    let acl = vec![Acl { permissions: 1, id: Id::new("digest", "user:digest") }];
+    let header = TxnHeader { session_id: 1, xid: 1, zxid: 1, time_ms: 1, op: OpCode::Create };
+    let txn = Txn::Create(CreateTxn {
+        path: "/a".to_owned(),
+        data: None,
+        acl: acl.clone(),
+        is_ephemeral: false,
+        parent_cversion: 1,
+    });
+    let mut log = b"ZKLG\0\0\0\x02\0\0\0\0\0\0\0\0".to_vec();
+    encode_entry(&header, &txn, &mut log);
+    fs::write(directory.log(1), log).unwrap();
+    let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
+    assert_eq!(**replica.tree().get("/a").unwrap().acl(), *acl);
+}

@@ -1,0 +1,146 @@
+//! Logs that end, or are not, as they were written.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use wok_embedded::files::{DataDir, FilesError, encode_entry, recover};
+use wok_embedded::protocol::Write;
+
+use super::world::{World, create, dump, restart};
+
+/// The log of three txns after the session's, its bytes without the zeros behind, and where each
+/// entry begins.
+struct Log {
+    scratch: TempDir,
+    path: PathBuf,
+    bytes: Vec<u8>,
+    entries: Vec<usize>,
+}
+
+fn log() -> Log {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut world = World::open(scratch.path());
+    let mut entries = vec![16];
+    let writes = [
+        Write::CreateSession { timeout_ms: 1_000 },
+        create("/a", b"first", 0),
+        create("/b", b"second", 0),
+        create("/c", b"third", 0),
+    ];
+    for write in writes {
+        let path = world.directory.log(1);
+        world.ask(7, write);
+        let bytes = fs::read(path).unwrap();
+        entries.push(bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1);
+    }
+    let path = world.directory.log(1);
+    let mut bytes = fs::read(&path).unwrap();
+    assert_eq!(bytes.len(), 4096, "zeros are written ahead");
+    bytes.truncate(*entries.last().unwrap());
+    Log { scratch, path, bytes, entries }
+}
+
+#[test]
+fn a_torn_end_is_cut_and_told_of_at_every_byte() {
+    let log = log();
+    let last = log.entries[3];
+    fs::write(&log.path, &log.bytes[..last]).unwrap();
+    let (before, recovery) = restart(log.scratch.path());
+    assert_eq!((recovery.replayed, recovery.torn.len()), (3, 0));
+    for end in last + 1..log.bytes.len() {
+        for zeros in [0, 100] {
+            let mut bytes = log.bytes[..end].to_vec();
+            let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+            bytes.resize(end + zeros, 0);
+            fs::write(&log.path, &bytes).unwrap();
+            let (replica, recovery) = restart(log.scratch.path());
+            assert_eq!(dump(&replica), dump(&before));
+            let torn: Vec<_> = recovery.torn.iter().map(|t| (t.offset, t.bytes)).collect();
+            // The first bytes of an entry are zeros: they are not told from room for more.
+            let expected = (last as u64, used.saturating_sub(last) as u64);
+            let expected = if used > last { vec![expected] } else { Vec::new() };
+            assert_eq!(torn, expected, "cut at {end}, then {zeros} zeros");
+            if !torn.is_empty() {
+                assert_eq!(fs::metadata(&log.path).unwrap().len(), last as u64);
+                let (_, recovery) = restart(log.scratch.path());
+                assert_eq!(recovery.torn, [], "it is cut once");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_without_its_header_is_removed_and_told_of() {
+    for length in [0, 7, 15] {
+        let log = log();
+        let path = log.path.with_file_name("log.5");
+        fs::write(&path, &log.bytes[..length]).unwrap();
+        let (_, recovery) = restart(log.scratch.path());
+        assert_eq!(recovery.torn.len(), 1);
+        assert!(!path.exists());
+        assert_eq!(recovery.last_zxid, 4);
+    }
+}
+
+#[test]
+fn every_flipped_byte_before_the_last_txn_is_refused() {
+    let log = log();
+    let good = log.bytes.clone();
+    for at in (0..8).chain(16..log.entries[3]) {
+        for flip in [0x01, 0x80, 0xff] {
+            let mut bytes = good.clone();
+            bytes[at] ^= flip;
+            bytes.resize(4096, 0);
+            fs::write(&log.path, &bytes).unwrap();
+            let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
+            let error = recover(&directory, 0, u64::MAX).expect_err("a flipped byte");
+            let FilesError::DamagedLog { path, offset, .. } = &error else { panic!("{error}") };
+            assert_eq!(path, &log.path);
+            let begin = log.entries.iter().rev().find(|begin| **begin <= at).copied();
+            assert_eq!(*offset, begin.unwrap_or(0) as u64, "byte {at}");
+            assert!(error.to_string().contains("truncate -s"), "{error}");
+            assert_eq!(fs::read(&log.path).unwrap(), bytes, "nothing is touched");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_byte_in_a_whole_last_txn_is_refused() {
+    let log = log();
+    // In its data: the txn is whole and may have been answered.
+    let mut bytes = log.bytes.clone();
+    let length = bytes.len();
+    bytes[length - 45] ^= 1;
+    fs::write(&log.path, &bytes).unwrap();
+    let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
+    let error = recover(&directory, 0, u64::MAX).expect_err("a flipped byte");
+    assert!(matches!(error, FilesError::DamagedLog { after_zxid: 3, .. }), "{error}");
+}
+
+#[test]
+fn missing_txns_are_refused_unless_a_new_epoch_begins() {
+    let log = log();
+    let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
+    let mut world_txn = {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut other = World::open(scratch.path());
+        other.prepare(7, Write::CreateSession { timeout_ms: 1 })
+    };
+    let mut write = |zxid: i64| {
+        world_txn.header.zxid = zxid;
+        let mut bytes = log.bytes[..16].to_vec();
+        encode_entry(&world_txn.header, &world_txn.txn, &mut bytes);
+        let path = directory.log(zxid);
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let path = write(6);
+    let error = recover(&directory, 0, u64::MAX).expect_err("a gap");
+    let FilesError::MissingTxns { after_zxid: 4, found: 6, .. } = error else { panic!("{error}") };
+    fs::remove_file(path).unwrap();
+    write((1 << 32) + 1);
+    let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
+    assert_eq!(replica.last_zxid(), (1 << 32) + 1);
+}
