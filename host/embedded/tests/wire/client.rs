@@ -77,8 +77,13 @@ impl Client {
     }
 
     pub(crate) fn send(&mut self, body: &[u8]) {
+        assert!(self.try_send(body), "the connection is there");
+    }
+
+    /// False if the connection is gone.
+    pub(crate) fn try_send(&mut self, body: &[u8]) -> bool {
         let length = i32::try_from(body.len()).unwrap().to_be_bytes();
-        self.stream.write_all(&[&length, body].concat()).unwrap();
+        self.stream.write_all(&[&length, body].concat()).is_ok()
     }
 
     /// The next frame, or `None` at the end.
