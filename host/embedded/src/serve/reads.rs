@@ -172,28 +172,28 @@ impl Member {
     fn set_watches(&mut self, connection: u64, watches: &RearmedWatches) {
         let since = watches.relative_zxid;
         let look = |member: &Member, path: &str| {
-            member.replica.tree().get(path).map(|node| (*node.stored(), node.acl().clone()))
+            member.replica.tree().get(path).map(|node| *node.stored())
         };
         for path in &watches.data {
             match look(self, path) {
-                None => self.catch_up(connection, EventType::NodeDeleted, path, &[]),
-                Some((stat, acl)) if stat.mzxid > since => {
-                    self.catch_up(connection, EventType::NodeDataChanged, path, &acl);
+                None => self.catch_up(connection, EventType::NodeDeleted, path),
+                Some(stat) if stat.mzxid > since => {
+                    self.catch_up(connection, EventType::NodeDataChanged, path);
                 }
                 Some(_) => self.watches.watch_data(path, connection),
             }
         }
         for path in &watches.exist {
             match look(self, path) {
-                Some((_, acl)) => self.catch_up(connection, EventType::NodeCreated, path, &acl),
+                Some(_) => self.catch_up(connection, EventType::NodeCreated, path),
                 None => self.watches.watch_data(path, connection),
             }
         }
         for path in &watches.child {
             match look(self, path) {
-                None => self.catch_up(connection, EventType::NodeDeleted, path, &[]),
-                Some((stat, acl)) if stat.pzxid > since => {
-                    self.catch_up(connection, EventType::NodeChildrenChanged, path, &acl);
+                None => self.catch_up(connection, EventType::NodeDeleted, path),
+                Some(stat) if stat.pzxid > since => {
+                    self.catch_up(connection, EventType::NodeChildrenChanged, path);
                 }
                 Some(_) => self.watches.watch_children(path, connection),
             }
@@ -206,7 +206,8 @@ impl Member {
         }
     }
 
-    fn catch_up(&mut self, connection: u64, event: EventType, path: &str, acl: &[Acl]) {
-        self.notify_one(NO_ZXID, event, path, connection, acl);
+    /// Apache ZooKeeper does not ask here whether the client may read the node.
+    fn catch_up(&mut self, connection: u64, event: EventType, path: &str) {
+        self.notify_one(NO_ZXID, event, path, connection, &[]);
     }
 }

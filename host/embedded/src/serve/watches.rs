@@ -146,9 +146,13 @@ impl WatchTable {
         }
     }
 
+    /// 3.8 does not look whose watch it is.
     fn contains(&self, path: &str, connection: u64, modes: Modes) -> bool {
-        let found = self.by_path.get(path).and_then(|watchers| watchers.get(&connection));
-        found.is_some_and(|found| found.has(modes))
+        let Some(watchers) = self.by_path.get(path) else { return false };
+        match self.version {
+            ServerVersion::V3_8 => true,
+            ServerVersion::V3_9 => watchers.get(&connection).is_some_and(|found| found.has(modes)),
+        }
     }
 
     fn remove(&mut self, path: &str, connection: u64, modes: Modes) -> bool {
@@ -257,6 +261,16 @@ mod tests {
             watches.watch_data("/a", 1);
             assert_eq!(told(&mut watches.data, "/a", EventType::NodeDataChanged), [1]);
             assert_eq!(told(&mut watches.data, "/a", EventType::NodeDataChanged), second);
+        }
+    }
+
+    #[test]
+    fn a_watch_is_taken_for_anyones_in_3_8_only() {
+        for (version, is_found) in [(ServerVersion::V3_8, true), (ServerVersion::V3_9, false)] {
+            let mut watches = Watches::new(version);
+            watches.watch_data("/a", 1);
+            assert_eq!(watches.contains("/a", 2, WatchKind::Data), is_found);
+            assert!(!watches.remove("/a", 2, WatchKind::Data));
         }
     }
 
