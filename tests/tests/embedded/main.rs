@@ -17,6 +17,7 @@ mod errors;
 mod frames;
 mod multi;
 mod nodes;
+mod random;
 mod sessions;
 mod sweeps;
 mod watches;
