@@ -23,6 +23,9 @@ const LIMIT: Duration = Duration::from_secs(50 * 60);
 /// The package whose tests need a ZooKeeper server.
 const REAL: &str = "wok-tests";
 
+/// A test of another package that needs one.
+const REAL_TEST: (&str, &str) = ("wok-embedded", "hand_over");
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The rings to run; all of them if none is named
@@ -51,10 +54,11 @@ impl Ring {
 
     /// The targets of the ring. The packages are always all, so that nothing is compiled twice.
     fn targets(self) -> Result<Vec<String>> {
-        let is_ours = |package: &str| (package == REAL) == (self == Self::Real);
+        let is_real = |package: &str, test: &str| package == REAL || (package, test) == REAL_TEST;
+        let is_ours = |package: &str, test: &str| is_real(package, test) == (self == Self::Real);
         let mut targets: Vec<String> = workspace::integration_tests()?
             .into_iter()
-            .filter(|(package, _)| is_ours(package))
+            .filter(|(package, test)| is_ours(package, test))
             .map(|(_, test)| format!("--test={test}"))
             .collect();
         if self == Self::Units {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,13 +23,21 @@ use crate::tasks::Tasks;
 /// another server, a leader that is lost, service that goes on when a machine does not. Move to an
 /// ensemble of three when anything depends on the claims.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  wok zookeeper\n  wok zookeeper --listen 127.0.0.1:0\n  \
+#[command(
+    after_help = "Examples:\n  wok zookeeper\n  wok zookeeper --listen 127.0.0.1:0\n  wok zookeeper --data-dir ./zookeeper\n  \
     wok lock --connect 127.0.0.1:2181 /locks/a -- ./job.sh\n  echo mntr | nc 127.0.0.1 2181\n\n\
-    The state is in memory and ends with the process. SIGTERM or SIGINT ends it in order.")]
+    Without --data-dir the state is in memory and ends with the process. SIGTERM or SIGINT ends it \
+    in order."
+)]
 pub(super) struct Arguments {
     /// Where to listen; port 0 is one that is free. Give it again for more addresses.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2181")]
     listen: Vec<SocketAddr>,
+
+    /// Keep the state here, in Apache ZooKeeper's own formats: forced to the disk before any reply.
+    /// Apache ZooKeeper starts on that directory, too, which is the way to an ensemble.
+    #[arg(long, value_name = "DIRECTORY")]
+    data_dir: Option<PathBuf>,
 
     /// The unit of time. Sessions are granted timeouts of 2 to 20 ticks.
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = duration)]
@@ -55,7 +64,12 @@ impl Arguments {
             listen: self.listen,
             tick_time: self.tick_time,
             max_session_timeout: None,
+            data_dir: self.data_dir.clone(),
             ..ServerOptions::for_tests()
+        };
+        let state = match &self.data_dir {
+            Some(directory) => format!("the state is in {}", directory.display()),
+            None => "the state is in memory and ends with me".to_owned(),
         };
         let server = start(options).await?;
         let address = server.connect_string();
@@ -65,7 +79,7 @@ impl Arguments {
         printer.event(
             "listening",
             &[("address", json!(address))],
-            &format!("serving ZooKeeper on {address}; the state is in memory and ends with me"),
+            &format!("serving ZooKeeper on {address}; {state}"),
         );
         loop {
             // Cancel-safe: signals stay queued, a stopped server stays stopped.
@@ -76,7 +90,9 @@ impl Arguments {
                     }
                 }
                 () = server.stopped() => {
-                    return Err(Failure::Unreachable("the server stopped by itself".to_owned()));
+                    let why = server.failure().map(|error| format!(": {error}"));
+                    let text = format!("the server stopped by itself{}", why.unwrap_or_default());
+                    return Err(Failure::Unreachable(text));
                 }
             }
         }

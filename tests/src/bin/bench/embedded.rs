@@ -129,7 +129,7 @@ fn sizes(ground: &Ground) -> Result<Vec<Row>> {
         resident_bytes_of(&server.pid()?.to_string())
     })? / MIB;
     Ok(vec![
-        Row::ratio("memory when empty, wok to Apache", &empty, &vec![apache; ROUNDS])
+        Row::ratio("memory when empty, wok to Apache", &empty, &[apache; ROUNDS])
             .bound(Bound::AtMost(0.1)),
         Row::new("memory when empty, wok", "MiB", empty),
         Row::new("memory when empty, Apache ZooKeeper", "MiB", vec![apache]),
