@@ -15,6 +15,7 @@ mod access;
 mod burst;
 mod errors;
 mod frames;
+mod kazoo;
 mod multi;
 mod nodes;
 mod random;
