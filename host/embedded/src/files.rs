@@ -17,7 +17,9 @@
 //! A start takes the newest snapshot that can be read and applies every txn after it. Zxids must
 //! follow one another without a gap. A txn that was not written out when the power went is cut off
 //! and told of in [`Recovery`]: nobody was told that it happened. Anything else that cannot be
-//! read ends the start with the file, the place, and what to do.
+//! read ends the start with the file, the place, and what to do. That may be more than is lost: a
+//! power cut can leave a later page of unanswered txns on disk and an earlier one not, which
+//! looks like damage. The message then says where to cut.
 //!
 //! # What is kept
 //! Three snapshots, and the logs from the oldest of them on, as Apache's autopurge keeps them:
