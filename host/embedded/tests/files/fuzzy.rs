@@ -98,6 +98,27 @@ impl Taking {
     }
 }
 
+#[test]
+fn a_child_whose_parent_is_deleted_again_on_replay_leaves_nothing_behind() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut world = World::open(scratch.path());
+    for session_id in [1, 2] {
+        world.ask(session_id, Write::CreateSession { timeout_ms: 1_000 });
+    }
+    let delete = |path: &str| Write::Delete { path: path.to_owned(), version: -1 };
+    world.ask(1, create("/a", b"old", 0));
+    let mut taking = Taking::begin(&mut world);
+    taking.take(&world, 1);
+    world.ask(1, delete("/a"));
+    world.ask(1, create("/a", b"new", 0));
+    world.ask(1, create("/a/x", b"data", 1));
+    taking.take(&world, usize::MAX);
+    taking.writer.finish(taking.zxid).unwrap();
+    let expected = dump(&world.replica);
+    drop(world);
+    assert_eq!(dump(&restart(scratch.path()).0), expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
