@@ -48,8 +48,8 @@ pub enum FilesError {
     /// Txns are missing between two that are there.
     #[error(
         "read {}: zxid {found:#x} follows {after_zxid:#x}: the txns between them are missing; put \
-         back the logs and snapshots that have them; or, to give up every txn after {after_zxid:#x}, \
-         move this log and those of higher zxids away",
+         back the logs and snapshots that have them; or, to give up every txn after \
+         {after_zxid:#x}, move this log and those of higher zxids away",
         path.display()
     )]
     MissingTxns {

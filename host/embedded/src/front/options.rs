@@ -45,8 +45,9 @@ pub struct ServerOptions {
     /// Whether to wait for the disk before a write is answered. Without, a power cut loses what
     /// was answered, though the end of the process does not.
     pub force_sync: bool,
-    /// The zxid before the first txn, unless a data directory has one. A server in memory that starts anew on an address which
-    /// clients still know must start higher than they have seen, or it must refuse them.
+    /// The zxid before the first txn, unless a data directory has one. A server in memory that
+    /// starts anew on an address which clients still know must start higher than they have seen,
+    /// or it must refuse them.
     pub first_zxid: i64,
     /// How many requests of a connection may be unanswered before no more of it is read.
     pub max_outstanding: usize,
