@@ -87,9 +87,17 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("libzookeeper-java")],
         remedy: "Debian's libzookeeper-java, which has /usr/share/java/zookeeper.jar",
     };
+    let python = Part {
+        name: "Python",
+        look: server::python,
+        other_way: None,
+        // kazoo's own tests run in an environment of their own.
+        packages: || vec![Package::any("python3-venv")],
+        remedy: "Python 3 with the modules venv and ensurepip, on PATH",
+    };
     match purpose {
         Purpose::Run => vec![guest_toolchain],
-        Purpose::Test => vec![guest_toolchain, java, zookeeper],
+        Purpose::Test => vec![guest_toolchain, java, zookeeper, python],
     }
 }
 

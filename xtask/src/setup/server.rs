@@ -1,4 +1,4 @@
-//! Apache ZooKeeper and the Java it runs on.
+//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, and Python.
 
 use std::path::Path;
 use std::process::Command;
@@ -31,6 +31,19 @@ pub(super) fn java() -> Result<Option<String>> {
         return Ok(None);
     };
     Ok((major >= JAVA && is_on_path("keytool")).then(|| version.to_owned()))
+}
+
+/// What Python is there, if it makes virtual environments.
+pub(super) fn python() -> Result<Option<String>> {
+    let mut command = Command::new("python3");
+    command.args(["-c", "import ensurepip, platform, venv; print(platform.python_version())"]);
+    // A missing program is an answer, not a failure.
+    let Ok(output) = process::output("python3", &mut command, QUESTION) else {
+        crate::stop::look()?;
+        return Ok(None);
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok((output.status.success() && !version.is_empty()).then_some(version))
 }
 
 /// What ZooKeeper is there.
