@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: the parts that are too long for every push.
 //!
 //! A part is a function here, or a part of the same name of the binary `soak` in `tests/`, whose
-//! lines `figure: <text>` go into the closing table.
+//! lines `figure: <text>` go into the closing table, or a test of CI's that is told to go on longer.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,6 +19,14 @@ const LIMIT: Duration = Duration::from_secs(4 * 60 * 60);
 enum Play {
     Here(fn() -> Result<Vec<String>>),
     Tests,
+    Longer(Longer),
+}
+
+/// A test of CI's, with a variable that has it do more.
+struct Longer {
+    test: &'static str,
+    filter: &'static str,
+    setting: (&'static str, &'static str),
 }
 
 struct Part {
@@ -38,6 +46,33 @@ const PARTS: &[Part] = &[
         name: "hostile-neighbours",
         about: "the host calls of 100 participants beside components that misbehave",
         play: Play::Tests,
+    },
+    Part {
+        name: "embedded-scripts",
+        about: "1,000 random scripts on the embedded server and on Apache ZooKeeper",
+        play: Play::Longer(Longer {
+            test: "embedded",
+            filter: "random",
+            setting: ("WOK_RANDOM_SEEDS", "1000"),
+        }),
+    },
+    Part {
+        name: "embedded-kills",
+        about: "the embedded server killed 200 times under load, with its data directory",
+        play: Play::Longer(Longer {
+            test: "durable",
+            filter: "killed",
+            setting: ("WOK_KILLS", "200"),
+        }),
+    },
+    Part {
+        name: "kazoo-on-apache",
+        about: "kazoo's own tests on Apache ZooKeeper, by the same list of expected failures",
+        play: Play::Longer(Longer {
+            test: "embedded",
+            filter: "kazoo",
+            setting: ("WOK_KAZOO_ON", "apache"),
+        }),
     },
 ];
 
@@ -67,9 +102,10 @@ pub(crate) fn soak(arguments: &Arguments) -> Result<()> {
     for part in parts {
         progress::heading(&format!("{}: {}", part.name, part.about));
         let started = Instant::now();
-        let outcome = match part.play {
+        let outcome = match &part.play {
             Play::Here(play) => play(),
             Play::Tests => play_of_tests(part.name),
+            Play::Longer(longer) => play_longer(longer),
         };
         stop::look()?;
         if let Err(error) = &outcome {
@@ -100,6 +136,22 @@ fn play_of_tests(name: &str) -> Result<Vec<String>> {
         figures.extend(line.strip_prefix("figure: ").map(str::to_owned));
     })?;
     ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));
+    Ok(figures)
+}
+
+fn play_longer(longer: &Longer) -> Result<Vec<String>> {
+    setup::make_ready(Purpose::Test)?;
+    let Longer { test, filter, setting: (name, value) } = longer;
+    let mut cargo = workspace::cargo();
+    cargo.args(["test", "--profile=ci", "--workspace", "--test", test, "--", filter]);
+    cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok")).env(name, value);
+    let mut figures = Vec::new();
+    let status = process::run("cargo test", &mut cargo, LIMIT, |line| {
+        figures
+            .extend(line.strip_prefix("test result: ").map(|it| format!("{name}={value}: {it}")));
+    })?;
+    ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));
+    ensure!(!figures.is_empty(), "no test {filter} in {test}");
     Ok(figures)
 }
 
