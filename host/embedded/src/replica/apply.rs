@@ -136,6 +136,7 @@ impl Replica {
         }
         let left: Vec<String> = self.tree.ephemerals_of(session_id).map(str::to_owned).collect();
         for path in left {
+            // It was listed just now, so it is there.
             self.delete(&path, header.zxid, changes).ok();
         }
     }
