@@ -9,6 +9,7 @@ mod lock;
 mod output;
 mod run;
 mod signals;
+mod test;
 mod validate;
 mod zookeeper;
 
@@ -47,6 +48,7 @@ enum Command {
     Run(run::Arguments),
     Validate(validate::Arguments),
     Inspect(inspect::Arguments),
+    Test(test::Arguments),
     #[command(name = "zookeeper")]
     ZooKeeper(zookeeper::Arguments),
 }
@@ -65,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Run(arguments) => arguments.execute(&printer),
         Command::Validate(arguments) => arguments.execute(&printer),
         Command::Inspect(arguments) => arguments.execute(&printer),
+        Command::Test(arguments) => arguments.execute(&printer),
         Command::ZooKeeper(arguments) => arguments.execute(&printer),
     };
     match outcome {

@@ -1,9 +1,10 @@
-//! The clock that claims are measured on.
+//! The clock that claims are measured on, and the dice: all that a host takes from its machine.
 
 use std::ops::{Add, Sub};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
+use uuid::Uuid;
 
 /// An instant on `CLOCK_BOOTTIME`, which goes on while the machine is suspended.
 ///
@@ -68,19 +69,32 @@ impl Sub<Duration> for Boottime {
     }
 }
 
-/// Where the host reads the time, so that a simulated host can be given another.
+/// Where the host reads the time and throws its dice, so that a simulated host can be given others.
 pub trait Clock: std::fmt::Debug + Send + Sync {
     /// The present instant.
     fn now(&self) -> Boottime;
+    /// Milliseconds since 1970, on a clock that people set.
+    fn wall_ms(&self) -> u64;
+    /// A name that nobody else has or can guess.
+    fn uuid(&self) -> Uuid;
 }
 
-/// The machine's own clock.
+/// The machine's own clock and dice.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Boottime {
         Boottime::now()
+    }
+
+    fn wall_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn uuid(&self) -> Uuid {
+        Uuid::new_v4()
     }
 }
 

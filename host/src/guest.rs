@@ -13,6 +13,7 @@
 //!   done for them meanwhile, how they end
 //! - `state`, `host_*`, `convert`, `answer`, `mount`: host calls
 //! - `limits`, `bucket`, `voice_box`: what a component may use
+//! - `witness`: how a simulation sees and cuts short what a component asks
 //!
 //! Invariants:
 //! - A component names nothing outside its mount (`mount`).
@@ -49,9 +50,10 @@ mod value_type;
 pub mod values;
 mod voice_box;
 mod wit_docs;
+mod witness;
 
 pub use cache::CacheError;
-pub use engine::{CompileCache, Engine, EngineError, EngineOptions};
+pub use engine::{CompileCache, Engine, EngineError, EngineOptions, Pace};
 pub use fault::Fault;
 pub use instance::{Answer, Instance};
 pub use interface::{Interface, Operation, Parameter};
@@ -60,6 +62,7 @@ pub use module::{Arguments, Configuration, Module};
 pub use module_error::ModuleError;
 pub use mount::{Mount, PathError};
 pub use scope::OperationScope;
-pub use surroundings::{LogLevel, RealTimeAndChance, Surroundings, TimeAndChance, Voice};
+pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance, Voice};
 pub use value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 pub use wit_docs::DocState;
+pub use witness::Witness;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::guest::{CompileCache, Engine, EngineError, EngineOptions, Limits, Module, ModuleError};
+use crate::guest::{
+    CompileCache, Engine, EngineError, EngineOptions, Limits, Module, ModuleError, Pace,
+};
 use crate::modules::{ModuleSource, SourceError};
 use crate::participant::{Follower, Join, Participant};
 use crate::session::{self, ConnectError, ConnectOptions, Failure, Session};
@@ -57,6 +59,7 @@ impl Host {
                 memory,
                 table_elements: Limits::default().table_elements,
                 cache,
+                pace: Pace::Clock,
             })?,
             connect,
             tasks: Tasks::on(Handle::current()),

@@ -11,6 +11,7 @@
 //! - [`guardian`]: a process that ends a command with its claim.
 //! - [`config`]: TOML to validated types.
 //! - [`daemon`]: which participants should run, and what runs while they hold.
+//! - [`simulation`]: the same participants over a simulated ensemble.
 //! - [`cli`]: one file per command.
 //!
 //! # Invariants
@@ -35,6 +36,8 @@ pub mod guardian;
 pub mod host;
 
 pub mod daemon;
+
+pub mod simulation;
 
 pub mod cli;
 

@@ -22,7 +22,8 @@ pub use notice::{Ending, Follower, Loss, Notice};
 
 use crate::clock::Boottime;
 use crate::guest::{
-    Configuration, Instance, Limits, Module, Mount, OperationScope, RealTimeAndChance, Surroundings,
+    Configuration, HostTimeAndChance, Instance, Limits, Module, Mount, OperationScope,
+    Surroundings, Witness,
 };
 use crate::session::{Failure, Seat, SeatLimits, Session};
 use crate::tasks::Tasks;
@@ -32,7 +33,7 @@ use task::Task;
 use voice::ParticipantVoice;
 
 /// What it takes to join a recipe.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Join {
     /// The recipe's name in the config, or its module's.
     pub recipe: String,
@@ -48,6 +49,17 @@ pub struct Join {
     pub seat: SeatLimits,
     /// Who asks, in words for other contenders.
     pub owner: String,
+    /// Who sees what its component asks; nobody but in a simulation.
+    pub witness: Option<Arc<dyn Witness>>,
+}
+
+impl std::fmt::Debug for Join {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Join { recipe, mount, owner, .. } = self;
+        let mut shown = formatter.debug_struct("Join");
+        shown.field("recipe", recipe).field("mount", mount).field("owner", owner);
+        shown.finish_non_exhaustive()
+    }
 }
 
 /// A participant, as whoever joined it sees it. Dropping it ends the participant.
@@ -77,8 +89,8 @@ impl Participant {
     ) -> Result<(Participant, Follower), Failure> {
         let seat = Arc::new(session.join(join.mount.path(), join.seat)?);
         let line = Line::default();
-        let follower = line.follower();
-        let id = uuid::Uuid::new_v4().simple().to_string();
+        let follower = line.follower(Arc::downgrade(&seat));
+        let id = session.clock().uuid().simple().to_string();
         let scope = Arc::new(OperationScope::new());
         let surroundings = Surroundings {
             seat: Arc::clone(&seat),
@@ -87,8 +99,9 @@ impl Participant {
             voice: Arc::new(ParticipantVoice::new(line.clone(), &join.recipe, &id)),
             id: id.clone(),
             owner: join.owner,
-            time: Arc::new(RealTimeAndChance::new()),
+            time: Arc::new(HostTimeAndChance::new(Arc::clone(session.clock()))),
             limits: join.limits,
+            witness: join.witness,
         };
         let (mailbox, calls) = mpsc::channel(MAILBOX);
         let leave = CancellationToken::new();
@@ -135,7 +148,11 @@ impl Participant {
         }
         let answer = answer.await.unwrap_or(Err(CallError::Ended));
         withdraw.disarm();
-        answer
+        match answer {
+            // It may have waited here for long, as where this process was stopped.
+            Ok(Answer { holds: true, .. }) if !self.seat.is_live() => Err(CallError::Ended),
+            answer => answer,
+        }
     }
 
     /// Asks the participant to end. Its follower is told when it has.

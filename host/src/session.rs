@@ -13,6 +13,8 @@
 //! | what is watched stays within what the client can re-arm | `budget.rs` |
 //! | nothing is sent that could break the session for all | `bounds.rs`, `core.rs` |
 //!
+//! `omission.rs` names rules that a simulation can leave out; a release leaves none out.
+//!
 //! Deliberately absent: names of recipes, mounts, configuration files, WebAssembly.
 
 mod bounds;
@@ -28,6 +30,7 @@ mod failure;
 mod janitor;
 mod ledger;
 mod monitor;
+mod omission;
 mod open;
 mod options;
 mod request;
@@ -43,6 +46,7 @@ pub use contend::{ContenderName, UuidForm};
 pub use ensemble::{Connection, Ending, Ensemble};
 pub use epoch::Session;
 pub use failure::{Failure, Refusal};
+pub use omission::Omission;
 pub use open::open;
 pub use options::{ConnectError, ConnectOptions, Credential, SaslLogin, Secret, Tls, TlsIdentity};
 pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};

@@ -1,6 +1,9 @@
 //! The one place where tasks are started, so that every one of them is joined.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -12,12 +15,19 @@ pub struct Tasks {
     runtime: Handle,
     tracker: TaskTracker,
     cancelled: CancellationToken,
+    gate: Option<Gate>,
 }
 
 impl Tasks {
     /// Tasks that will run on `runtime`.
     pub fn on(runtime: Handle) -> Self {
-        Tasks { runtime, tracker: TaskTracker::new(), cancelled: CancellationToken::new() }
+        let (tracker, cancelled) = (TaskTracker::new(), CancellationToken::new());
+        Tasks { runtime, tracker, cancelled, gate: None }
+    }
+
+    /// The same, of a simulated process: they run only while its gate is open.
+    pub fn behind(runtime: Handle, gate: Gate) -> Self {
+        Tasks { gate: Some(gate), ..Tasks::on(runtime) }
     }
 
     /// Starts a task. It is dropped at its next await when the tasks are cancelled, so whatever
@@ -26,7 +36,10 @@ impl Tasks {
         let cancelled = self.cancelled.clone();
         // Boxed, because each of the wrappers below would keep room for the task twice: where it
         // is handed in, and where it is awaited.
-        let task = Box::pin(task);
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = match self.gate.clone() {
+            None => Box::pin(task),
+            Some(gate) => Box::pin(Gated { gate, task: Box::pin(task) }),
+        };
         let task = self.tracker.track_future(async move {
             if cancelled.run_until_cancelled(task).await.is_none() {
                 tracing::trace!(name, "task cancelled");
@@ -45,10 +58,75 @@ impl Tasks {
         self.cancelled.cancel();
     }
 
+    /// Whether they were asked to end.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.is_cancelled()
+    }
+
     /// Waits until every task has ended. Those that do not end by themselves need
     /// [`cancel`](Tasks::cancel) first.
     pub async fn join(&self) {
         self.tracker.close();
         self.tracker.wait().await;
+    }
+}
+
+/// Lets the tasks of a simulated process run, or stops them as `SIGSTOP` does: wherever they are,
+/// without a word to them.
+#[derive(Debug, Clone, Default)]
+pub struct Gate {
+    state: Arc<Mutex<GateState>>,
+}
+
+#[derive(Debug, Default)]
+struct GateState {
+    is_closed: bool,
+    /// Tasks that were due meanwhile, in the order in which they were.
+    held_up: Vec<Waker>,
+}
+
+impl Gate {
+    /// Stops the tasks.
+    pub fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
+    }
+
+    /// Lets them go on.
+    pub fn open(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.is_closed = false;
+        let held_up = std::mem::take(&mut state.held_up);
+        drop(state);
+        held_up.into_iter().for_each(Waker::wake);
+    }
+
+    /// Whether they are stopped.
+    pub fn is_closed(&self) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed
+    }
+
+    fn poll_open(&self, context: &Context<'_>) -> Poll<()> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.is_closed {
+            return Poll::Ready(());
+        }
+        state.held_up.push(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+struct Gated {
+    gate: Gate,
+    task: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Future for Gated {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        match self.gate.poll_open(context) {
+            Poll::Ready(()) => self.task.as_mut().poll(context),
+            Poll::Pending => Poll::Pending,
+        }
     }
 }

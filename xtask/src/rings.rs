@@ -1,7 +1,7 @@
 //! `cargo xtask test`: the rings of tests, each part timed, none of them skipped silently.
 //!
-//! Ring 1 is the unit tests beside the code, ring 3 the tests on a real Apache ZooKeeper.
-//! (Ring 2, the simulation, has a number but no tests yet.)
+//! Ring 1 is the unit tests beside the code, ring 2 the release `.wasm` of recipes in simulation,
+//! ring 3 the tests on a real Apache ZooKeeper.
 //! The last line printed is the sum over all runs of cargo's own summaries.
 
 use std::time::{Duration, Instant};
@@ -23,6 +23,9 @@ const LIMIT: Duration = Duration::from_secs(50 * 60);
 /// The package whose tests need a ZooKeeper server.
 const REAL: &str = "wok-tests";
 
+/// The test of recipes in simulation.
+const SIMULATION: &str = "simulation";
+
 /// A test of another package that needs one.
 const REAL_TEST: (&str, &str) = ("wok-embedded", "hand_over");
 
@@ -39,6 +42,9 @@ enum Ring {
     /// Unit tests, beside the code
     #[value(name = "1")]
     Units,
+    /// Recipes in simulation
+    #[value(name = "2")]
+    Simulation,
     /// Tests on a real Apache ZooKeeper
     #[value(name = "3")]
     Real,
@@ -48,6 +54,7 @@ impl Ring {
     fn title(self) -> &'static str {
         match self {
             Self::Units => "ring 1: unit tests",
+            Self::Simulation => "ring 2: recipes in simulation",
             Self::Real => "ring 3: real ZooKeeper",
         }
     }
@@ -55,10 +62,14 @@ impl Ring {
     /// The targets of the ring. The packages are always all, so that nothing is compiled twice.
     fn targets(self) -> Result<Vec<String>> {
         let is_real = |package: &str, test: &str| package == REAL || (package, test) == REAL_TEST;
-        let is_ours = |package: &str, test: &str| is_real(package, test) == (self == Self::Real);
+        let ring_of = |package: &str, test: &str| match test {
+            _ if is_real(package, test) => Self::Real,
+            SIMULATION => Self::Simulation,
+            _ => Self::Units,
+        };
         let mut targets: Vec<String> = workspace::integration_tests()?
             .into_iter()
-            .filter(|(package, test)| is_ours(package, test))
+            .filter(|(package, test)| ring_of(package, test) == self)
             .map(|(_, test)| format!("--test={test}"))
             .collect();
         if self == Self::Units {

@@ -66,6 +66,24 @@ const PARTS: &[Part] = &[
         }),
     },
     Part {
+        name: "simulation",
+        about: "100,000 seeds that count of every stock recipe",
+        play: Play::Longer(Longer {
+            test: "simulation",
+            filter: "stock",
+            setting: ("WOK_SEEDS", "100000"),
+        }),
+    },
+    Part {
+        name: "rules",
+        about: "10,000 seeds for each rule that the host leaves out",
+        play: Play::Longer(Longer {
+            test: "simulation",
+            filter: "rules",
+            setting: ("WOK_MUTANT_SEEDS", "10000"),
+        }),
+    },
+    Part {
         name: "kazoo-on-apache",
         about: "kazoo's own tests on Apache ZooKeeper, by the same list of expected failures",
         play: Play::Longer(Longer {

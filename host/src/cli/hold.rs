@@ -180,6 +180,7 @@ impl Holding {
             limits,
             seat: SeatLimits::default(),
             owner: self.owner.clone().unwrap_or_else(default_owner),
+            witness: None,
         };
         let outcome = self.hold_on(&host, &session, join, attempt, hold, printer).await;
         // The participant is gone by now, and its znodes with it.

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::exit::Failure;
 use super::output::Printer;
 use crate::guest::{
-    CompileCache, DocState, Engine, EngineOptions, Interface, Limits, Module, RecordType, ValueType,
+    CompileCache, DocState, Engine, EngineOptions, Interface, Limits, Module, Pace, RecordType,
+    ValueType,
 };
 use crate::modules::ModuleSource;
 
@@ -33,6 +34,7 @@ impl Arguments {
             memory: limits.memory,
             table_elements: limits.table_elements,
             cache: CompileCache::Off,
+            pace: Pace::Clock,
         })
         .map_err(|error| Failure::Config(error.to_string()))?;
         let module = Module::load(&engine, &source.name(), &bytes)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::guest::{RealTimeAndChance, TimeAndChance};
+use crate::clock::{Clock, SystemClock};
 
 /// The first pause. An ensemble that elects a leader is back in a fraction of a second.
 const FIRST: Duration = Duration::from_millis(100);
@@ -15,12 +15,11 @@ const LONGEST: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Backoff {
     next: Duration,
-    chance: RealTimeAndChance,
 }
 
 impl Default for Backoff {
     fn default() -> Self {
-        Backoff { next: FIRST, chance: RealTimeAndChance::new() }
+        Backoff { next: FIRST }
     }
 }
 
@@ -29,7 +28,8 @@ impl Backoff {
     pub(super) fn next(&mut self) -> Duration {
         let pause = self.next;
         self.next = (pause * 2).min(LONGEST);
-        let per_mille = u32::try_from(500 + self.chance.random_u64() % 501).unwrap_or(1000);
+        let per_mille =
+            u32::try_from(500 + SystemClock.uuid().as_u64_pair().0 % 501).unwrap_or(1000);
         pause * per_mille / 1000
     }
 

@@ -4,7 +4,7 @@ use super::held_command::HeldCommand;
 use crate::config::{self, ConfigErrors, Damaged, Finding, Loaded, Places, Recipe};
 use crate::guest::values::{Segment, ValueErrors};
 use crate::guest::{
-    Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount,
+    Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount, Pace,
 };
 use crate::host::{self, Host, HostOptions, LoadError};
 use crate::modules::{ModuleSource, SourceError};
@@ -109,6 +109,7 @@ pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineE
         memory: limits.memory,
         table_elements: limits.table_elements,
         cache: host::user_cache(),
+        pace: Pace::Clock,
     })?;
     let wrong = recipes.iter().filter_map(|recipe| {
         let module = load(places, recipe, |source, pin| host::load(&engine, source, pin));
@@ -194,6 +195,7 @@ fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
         limits,
         seat: SeatLimits { znodes: recipe.limits.znodes as usize },
         owner: crate::daemon::owner(recipe.name.as_str()),
+        witness: None,
     }
 }
 

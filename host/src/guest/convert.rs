@@ -154,6 +154,39 @@ impl State {
     }
 }
 
+/// What the contract calls a request.
+pub(super) fn name_of(request: &session::Request) -> &'static str {
+    use session::{Request, Watching, Write};
+    match request {
+        Request::Write(Write::Create { .. }) => "create",
+        Request::Write(Write::Delete { .. }) => "delete",
+        Request::Write(Write::SetData { .. }) => "set-data",
+        Request::Write(Write::Check { .. }) => "check",
+        Request::Multi(_) => "multi",
+        Request::Exists(_, Watching::No) => "exists",
+        Request::Exists(_, Watching::Yes) => "watch-exists",
+        Request::GetData(_, Watching::No) => "get-data",
+        Request::GetData(_, Watching::Yes) => "watch-data",
+        Request::GetChildren(_, Watching::No) => "get-children",
+        Request::GetChildren(_, Watching::Yes) => "watch-children",
+        Request::Sync(_) => "sync",
+    }
+}
+
+/// Which znodes a request is about.
+pub(super) fn paths_of(request: &session::Request) -> Vec<String> {
+    match request {
+        session::Request::Write(write) => vec![path_of(write).to_owned()],
+        session::Request::Multi(writes) => {
+            writes.iter().map(|write| path_of(write).to_owned()).collect()
+        }
+        session::Request::Exists(path, _)
+        | session::Request::GetData(path, _)
+        | session::Request::GetChildren(path, _)
+        | session::Request::Sync(path) => vec![path.clone()],
+    }
+}
+
 /// Which znode a write is about.
 pub(super) fn path_of(write: &session::Write) -> &str {
     match write {

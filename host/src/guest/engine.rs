@@ -50,6 +50,18 @@ pub struct EngineOptions {
     pub table_elements: u64,
     /// Where compiled modules are kept.
     pub cache: CompileCache,
+    /// By what a call's use of the processor is measured.
+    pub pace: Pace,
+}
+
+/// By what a call's use of the processor is measured and bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// By time: calls give way to each other, and end when `limits.cpu-per-call` is used up.
+    Clock,
+    /// By this much fuel a call, so that a run can be replayed: nothing depends on how fast the
+    /// machine is. A call gives way only where it blocks.
+    Fuel(u64),
 }
 
 /// Where compiled modules are kept.
@@ -95,6 +107,7 @@ pub struct Engine {
 struct Inner {
     wasmtime: wasmtime::Engine,
     linker: Linker<State>,
+    pace: Pace,
     ticker: Ticker,
     lane: Lane,
 }
@@ -120,7 +133,7 @@ impl Engine {
             .map_err(pool_error)?;
         let ticker = Ticker::start(wasmtime.clone())?;
         let lane = Lane::start()?;
-        Ok(Engine { inner: Arc::new(Inner { wasmtime, linker, ticker, lane }) })
+        Ok(Engine { inner: Arc::new(Inner { wasmtime, linker, pace: options.pace, ticker, lane }) })
     }
 
     pub(super) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -129,6 +142,11 @@ impl Engine {
 
     pub(super) fn linker(&self) -> &Linker<State> {
         &self.inner.linker
+    }
+
+    /// By what calls are measured.
+    pub(super) fn pace(&self) -> Pace {
+        self.inner.pace
     }
 
     /// Where calls go on that overrun.
@@ -154,7 +172,11 @@ fn config(options: &EngineOptions) -> Config {
     // Cranelift alone has epochs; the other compiler is younger, too.
     config.strategy(Strategy::Cranelift);
     config.cranelift_opt_level(OptLevel::Speed);
-    config.epoch_interruption(true);
+    match options.pace {
+        Pace::Clock => config.epoch_interruption(true),
+        // What a number that is not one looks like in memory depends on the processor.
+        Pace::Fuel(_) => config.consume_fuel(true).cranelift_nan_canonicalization(true),
+    };
     // A young part that plain functions do not need.
     config.concurrency_support(false);
     // Nothing that a recipe needs, and each has had its security advisories.
@@ -257,6 +279,7 @@ mod tests {
             memory: 16 << 20,
             table_elements: 10_000,
             cache: CompileCache::Off,
+            pace: Pace::Clock,
         }
     }
 

@@ -127,6 +127,7 @@ impl Scene<'_> {
             Some(Trap::UnreachableCodeReached) => {
                 "it panicked or aborted (its log may tell more)".to_owned()
             }
+            Some(Trap::OutOfFuel) => "its fuel is used up, as by a loop without an end".to_owned(),
             Some(trap) => trap.to_string(),
             None => cause,
         };

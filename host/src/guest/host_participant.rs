@@ -13,12 +13,12 @@ use crate::session;
 
 impl Host for State {
     async fn id(&mut self) -> Result<String> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.surroundings.id.clone())
     }
 
     async fn owner(&mut self) -> Result<String> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.surroundings.owner.clone())
     }
 
@@ -28,29 +28,29 @@ impl Host for State {
         name: ContenderName,
         data: Vec<u8>,
     ) -> Result<Result<Created, Error>> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.contend_under(&parent, name, data).await)
     }
 
     async fn claim(&mut self, path: String) -> Result<Result<u64, Error>> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.claim_znode(&path).await)
     }
 
     async fn release(&mut self, path: String) -> Result<Result<(), Error>> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.release_znode(&path).await)
     }
 
     async fn emit(&mut self, event: String, detail: Vec<(String, String)>) -> Result<()> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let time = &self.surroundings.time;
         self.voice_box.emit(&event, detail, || time.now_ms());
         Ok(())
     }
 
     async fn log(&mut self, level: Level, message: String) -> Result<()> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let time = &self.surroundings.time;
         let level = match level {
             Level::Debug => LogLevel::Debug,
@@ -72,11 +72,12 @@ impl State {
     ) -> Result<Created, Error> {
         let parent = self.resolve(parent)?;
         let name = session::ContenderName::try_from(name)?;
+        let paths = self.seen(|| vec![parent.clone()]);
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
             unless_cancelled(&scope, pin!(seat.contend(&parent, name, data))).await
         };
-        let (path, stat) = self.turn.errands.run(errand).await?;
+        let (path, stat) = self.run_errand("contend", paths, path_of_created, errand).await?;
         self.surroundings.voice.waiting(&path);
         self.created(&path, &stat)
     }
@@ -85,8 +86,13 @@ impl State {
         let path = self.resolve(path)?;
         let (seat, scope) = self.seat_and_scope();
         let claimed = path.clone();
+        let paths = self.seen(|| vec![path.clone()]);
         let errand = || async move { unless_cancelled(&scope, pin!(seat.claim(&claimed))).await };
-        let fence = self.turn.errands.run(errand).await?;
+        let fence = self.run_errand("claim", paths, |_| None, errand).await?;
+        if !self.surroundings.seat.is_live() {
+            // This process was stopped since the claim was confirmed, and the session is lost.
+            return std::future::pending().await;
+        }
         self.surroundings.voice.held(&path, fence);
         self.claimed.retain(|claimed| *claimed != path);
         self.claimed.push(path);
@@ -98,9 +104,11 @@ impl State {
         let path = self.resolve(path)?;
         // Told before the znode goes: once it is gone, another may hold.
         self.released(&path);
+        let paths = self.seen(|| vec![path.clone()]);
         let (seat, _) = self.seat_and_scope();
         let errand = || async move { settled(seat.release(&path).await).await };
-        self.turn.errands.run(errand).await.map_err(|failed: Failed| failed.into())
+        let done = self.run_errand("release", paths, |_| None, errand).await;
+        done.map_err(|failed: Failed| failed.into())
     }
 
     /// Tells that a znode of the claim is given up, if `path` is one.
@@ -111,4 +119,8 @@ impl State {
             self.surroundings.voice.released(path);
         }
     }
+}
+
+fn path_of_created((path, _): &(String, session::Stat)) -> Option<&str> {
+    Some(path)
 }

@@ -10,6 +10,7 @@ use wasmtime::component::Resource;
 use super::answer::{Failed, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{Error, Event, HostChildren, HostWatch, Stat};
 use super::state::{ChildList, OwnedWatch, Phase, State};
+use super::witness::unless_killed;
 use crate::session::Watch;
 
 /// Most names in one batch, whatever the component asks for.
@@ -17,7 +18,7 @@ const MAX_NAMES: usize = 4096;
 
 impl HostWatch for State {
     async fn fired(&mut self, watch: Resource<OwnedWatch>) -> Result<Option<Event>> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let owned = self.watches.get_mut(watch.rep()).ok_or_else(|| unknown("watch"))?;
         Ok(owned.watch.fired().map(|event| match Event::from(event) {
             Event::Deleted if owned.watch.is_claimed() => Event::ClaimDeleted,
@@ -32,17 +33,17 @@ impl HostWatch for State {
 
 impl HostChildren for State {
     async fn count(&mut self, list: Resource<ChildList>) -> Result<u32> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.child_list(&list)?.count)
     }
 
     async fn stat(&mut self, list: Resource<ChildList>) -> Result<Stat> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         Ok(self.child_list(&list)?.stat)
     }
 
     async fn next(&mut self, list: Resource<ChildList>, max: u32) -> Result<Vec<String>> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let names = &mut self.child_list(&list)?.names;
         Ok(names.take(MAX_NAMES.min(max as usize)).collect())
     }
@@ -94,7 +95,19 @@ impl State {
             }
             first
         });
-        match unless_cancelled(&surroundings.scope, pin!(first_fired)).await {
+        let first_fired = pin!(first_fired);
+        let first_fired = unless_cancelled(&surroundings.scope, first_fired);
+        let outcome = match surroundings.witness.clone() {
+            None => first_fired.await,
+            Some(witness) => {
+                let number = witness.asked("wait", Vec::new());
+                let outcome = unless_killed(&witness, first_fired).await;
+                let answer = outcome.as_ref().map_or_else(Failed::name, |_| "ok");
+                witness.answered(number, answer, None);
+                outcome
+            }
+        };
+        match outcome {
             Ok(Ok(index)) => Ok(Ok(index)),
             Ok(Err(bug)) => Err(bug),
             Err(failed @ (Failed::Cancelled | Failed::Request(_))) => Ok(Err(failed.into())),

@@ -10,7 +10,7 @@ use super::answer::{Failed, mismatch, settled, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{
     Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write, Written,
 };
-use super::convert::path_of;
+use super::convert::{name_of, path_of, paths_of};
 use super::scope::OperationScope;
 use super::state::{ChildList, OwnedWatch, State};
 use crate::session::{self, Seat, Watching};
@@ -30,7 +30,7 @@ macro_rules! answer {
 
 impl Host for State {
     async fn create(&mut self, path: String, data: Vec<u8>, mode: CreateMode) -> Answer<Created> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let write = answer!(self.create_write(&path, data, mode));
         match answer!(self.submit(session::Request::Write(write)).await) {
             session::Reply::Written(session::Written::Created(path, stat)) => {
@@ -41,7 +41,7 @@ impl Host for State {
     }
 
     async fn delete(&mut self, path: String, version: Option<i32>) -> Answer<()> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let path = answer!(self.resolve(&path));
         let write = session::Write::Delete { path, version };
         answer!(self.submit(session::Request::Write(write)).await);
@@ -62,7 +62,7 @@ impl Host for State {
         data: Vec<u8>,
         version: Option<i32>,
     ) -> Answer<Stat> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let write = answer!(self.set_data_write(&path, data, version));
         match answer!(self.submit(session::Request::Write(write)).await) {
             session::Reply::Written(session::Written::DataSet(stat)) => {
@@ -78,19 +78,19 @@ impl Host for State {
     }
 
     async fn sync(&mut self, path: String) -> Answer<()> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let path = answer!(self.resolve(&path));
         answer!(self.submit(session::Request::Sync(path)).await);
         Ok(Ok(()))
     }
 
     async fn multi(&mut self, writes: Vec<Write>) -> Result<Result<Vec<Written>, MultiError>> {
-        self.count_calls(writes.len().max(1)).await;
+        self.count_calls(writes.len().max(1)).await?;
         self.run_multi(writes).await
     }
 
     async fn pipeline(&mut self, requests: Vec<Request>) -> Result<Vec<Result<Reply, Error>>> {
-        self.count_calls(requests.len().max(1)).await;
+        self.count_calls(requests.len().max(1)).await?;
         self.run_pipeline(requests).await
     }
 
@@ -128,7 +128,7 @@ impl Host for State {
     }
 
     async fn wait(&mut self, watches: Vec<Resource<OwnedWatch>>) -> Answer<u32> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         self.wait_for(&watches).await
     }
 }
@@ -137,8 +137,10 @@ impl State {
     async fn submit(&mut self, request: session::Request) -> Result<session::Reply, Failed> {
         self.giving_up(&request);
         let (seat, scope) = self.seat_and_scope();
+        let name = name_of(&request);
+        let paths = self.seen(|| paths_of(&request));
         let errand = || async move { unless_cancelled(&scope, pin!(seat.submit(request))).await };
-        self.turn.errands.run(errand).await
+        self.run_errand(name, paths, |_| None, errand).await
     }
 
     /// What an errand takes along.
@@ -166,7 +168,7 @@ impl State {
         path: &str,
         watching: Watching,
     ) -> Answer<(Option<Stat>, Option<session::Watch>)> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let path = answer!(self.resolve(path));
         let request = session::Request::Exists(path.clone(), watching);
         match answer!(self.submit(request).await) {
@@ -182,7 +184,7 @@ impl State {
         path: &str,
         watching: Watching,
     ) -> Answer<(Contents, Option<session::Watch>)> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         let path = answer!(self.resolve(path));
         let request = session::Request::GetData(path.clone(), watching);
         match answer!(self.submit(request).await) {
@@ -198,7 +200,7 @@ impl State {
         path: &str,
         watching: Watching,
     ) -> Answer<(Resource<ChildList>, Option<session::Watch>)> {
-        self.count_calls(1).await;
+        self.count_calls(1).await?;
         answer!(self.check_child_lists(1));
         let path = answer!(self.resolve(path));
         let request = session::Request::GetChildren(path.clone(), watching);
@@ -278,10 +280,11 @@ impl State {
         resolved.iter().flatten().for_each(|request| self.giving_up(request));
         let sendable = resolved.iter().filter_map(|request| request.as_ref().ok().cloned());
         let sendable: Vec<_> = sendable.collect();
+        let paths = self.seen(|| sendable.iter().flat_map(paths_of).collect());
         let (seat, scope) = self.seat_and_scope();
         let errand =
             || async move { unless_cancelled(&scope, pin!(seat.pipeline(sendable))).await };
-        let replies = match self.turn.errands.run(errand).await {
+        let replies = match self.run_errand("pipeline", paths, |_| None, errand).await {
             Ok(replies) => replies,
             Err(failed) => {
                 let error = Error::from(failed);

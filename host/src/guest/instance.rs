@@ -9,6 +9,7 @@ use serde_json::Value;
 use wasmtime::component::Val;
 use wasmtime::{Store, UpdateDeadline};
 
+use super::engine::Pace;
 use super::fault::{Fault, Scene};
 use super::lane::Running;
 use super::meter::{CpuSpent, Metered, Turn};
@@ -151,6 +152,9 @@ impl Instance {
             if tags.is_empty() || !self.module.interface().has_wake {
                 return Ok(());
             }
+            if let Some(witness) = &live.store.data().surroundings.witness {
+                witness.woken(&tags);
+            }
             let tags = Val::List(tags.into_iter().map(Val::U64).collect());
             let call = Call { function: "wake".into(), arguments: [tags].into() };
             self.run(call).await.map(drop)
@@ -211,7 +215,12 @@ impl Instance {
         budget: Duration,
     ) -> Result<T, Fault> {
         let turn = Arc::clone(&self.turn);
-        match Metered::new(call, budget, turn, self.module.engine().clone()).await {
+        let engine = self.module.engine().clone();
+        let metered = match engine.pace() {
+            Pace::Clock => Metered::new(call, budget, turn, engine),
+            Pace::Fuel(_) => Metered::without_clock(call, turn, engine),
+        };
+        match metered.await {
             Ok(outcome) => outcome,
             Err(CpuSpent) => Err(Fault::CpuSpent {
                 guest: self.guest.to_string(),
@@ -245,7 +254,12 @@ impl Live {
             true => Ok(UpdateDeadline::Yield(1)),
             false => Ok(UpdateDeadline::Continue(1)),
         });
-        store.set_epoch_deadline(1);
+        if let Err(error) = provide(&mut store, module.engine().pace()) {
+            let hostcall_bytes = limits.hostcall_bytes;
+            return Err(
+                Scene { guest: &guest, operation: "start", hostcall_bytes }.fault(error, None)
+            );
+        }
         match module.pre().instantiate_async(&mut store).await {
             Ok(instance) => Ok(Live { store, instance }),
             Err(error) => {
@@ -278,8 +292,9 @@ impl Live {
             return Err(scene.fault(wasmtime::Error::msg(missing), None));
         };
         self.store.set_hostcall_fuel(to_usize(hostcall_bytes));
-        // The time since the last call does not count.
-        self.store.set_epoch_deadline(1);
+        if let Err(error) = provide(&mut self.store, module.engine().pace()) {
+            return Err(scene.fault(error, None));
+        }
         self.store.data_mut().growth.denied = None;
         let mut results = result.map(|_| Val::Bool(false));
         let calling = function.call_async(&mut self.store, &call.arguments, results.as_mut_slice());
@@ -293,6 +308,18 @@ impl Live {
 impl std::fmt::Debug for Live {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.store.data().fmt(formatter)
+    }
+}
+
+/// What a call may use, by the measure that the engine goes by.
+fn provide(store: &mut Store<State>, pace: Pace) -> wasmtime::Result<()> {
+    match pace {
+        // The time since the last call does not count.
+        Pace::Clock => {
+            store.set_epoch_deadline(1);
+            Ok(())
+        }
+        Pace::Fuel(per_call) => store.set_fuel(per_call),
     }
 }
 

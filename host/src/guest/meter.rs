@@ -98,7 +98,8 @@ pub(super) struct Metered<T> {
     place: Place<T>,
     /// Polled first: there is nothing for the call to do before it is done.
     errand: Option<Errand>,
-    left: Duration,
+    /// None where fuel is what bounds it.
+    left: Option<Duration>,
     turn: Arc<Turn>,
     engine: Engine,
 }
@@ -119,7 +120,12 @@ enum Turned<T> {
 
 impl<T: Send + 'static> Metered<T> {
     pub(super) fn new(call: Running<T>, budget: Duration, turn: Arc<Turn>, engine: Engine) -> Self {
-        Metered { place: Place::Here(call), errand: None, left: budget, turn, engine }
+        Metered { place: Place::Here(call), errand: None, left: Some(budget), turn, engine }
+    }
+
+    /// For an engine that goes by fuel.
+    pub(super) fn without_clock(call: Running<T>, turn: Arc<Turn>, engine: Engine) -> Self {
+        Metered { place: Place::Here(call), errand: None, left: None, turn, engine }
     }
 
     fn take_turn(&mut self, mut call: Running<T>, context: &mut Context<'_>) -> Turned<T> {
@@ -133,9 +139,10 @@ impl<T: Send + 'static> Metered<T> {
 
     /// Nothing is left of a call that used up its budget.
     fn charge(&mut self, call: Running<T>, took: Duration) -> Turned<T> {
-        match self.left.checked_sub(took.min(LONGEST_TURN)) {
+        let Some(left) = self.left else { return Turned::GoesOn(call) };
+        match left.checked_sub(took.min(LONGEST_TURN)) {
             Some(left) => {
-                self.left = left;
+                self.left = Some(left);
                 Turned::GoesOn(call)
             }
             None => Turned::Spent,

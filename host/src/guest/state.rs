@@ -75,13 +75,18 @@ impl State {
     }
 
     /// Counts host calls, and delays those over the rate: a loop around a host call slows itself.
+    /// An error is the end of a component that a simulation kills.
     #[inline]
-    pub(super) async fn count_calls(&mut self, calls: usize) {
+    pub(super) async fn count_calls(&mut self, calls: usize) -> wasmtime::Result<()> {
+        if self.surroundings.witness.as_ref().is_some_and(|witness| witness.is_killed()) {
+            return Err(wasmtime::Error::msg("killed by the simulation"));
+        }
         let time = &self.surroundings.time;
         while let Taken::NotBefore(wait) = self.calls.take(calls as u64, || time.now_ms()) {
             let mut alarm = time.alarm(wait);
             std::future::poll_fn(|context| alarm.poll_fired(context)).await;
         }
+        Ok(())
     }
 
     /// Refuses before anything is sent what would be one watch too many.

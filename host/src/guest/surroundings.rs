@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 
 use super::limits::Limits;
 use super::mount::Mount;
 use super::scope::OperationScope;
+use super::witness::Witness;
+use crate::clock::{Boottime, Clock};
 use crate::session::{Event, Fence, Seat, Watch};
 
 /// Everything that one component is given.
@@ -30,6 +32,8 @@ pub struct Surroundings {
     pub time: Arc<dyn TimeAndChance>,
     /// What it may use.
     pub limits: Limits,
+    /// Who sees what it asks; nobody but in a simulation.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 impl fmt::Debug for Surroundings {
@@ -85,33 +89,33 @@ pub trait TimeAndChance: Send + Sync {
     fn alarm(&self, after: Duration) -> Watch;
 }
 
-/// The machine's own clock and randomness.
+/// The host's clock and dice, as a component gets them.
 #[derive(Debug, Clone)]
-pub struct RealTimeAndChance {
-    started: Instant,
+pub struct HostTimeAndChance {
+    clock: Arc<dyn Clock>,
+    started: Boottime,
 }
 
-impl RealTimeAndChance {
+impl HostTimeAndChance {
     /// A clock that starts at zero: a component learns nothing of the machine's uptime.
-    #[allow(clippy::new_without_default, reason = "starting a clock is not a default value")]
-    pub fn new() -> Self {
-        RealTimeAndChance { started: Instant::now() }
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        HostTimeAndChance { started: clock.now(), clock }
     }
 }
 
-impl TimeAndChance for RealTimeAndChance {
+impl TimeAndChance for HostTimeAndChance {
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        let elapsed = self.clock.now().saturating_duration_since(self.started);
+        u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
     }
 
     fn wall_ms(&self) -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        self.clock.wall_ms()
     }
 
     fn random_u64(&self) -> u64 {
         // A random UUID's six fixed bits are at different places in its halves.
-        let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+        let (high, low) = self.clock.uuid().as_u64_pair();
         high ^ low
     }
 

@@ -1,11 +1,11 @@
 //! What a participant tells those who follow it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-use crate::session::Fence;
+use crate::session::{Fence, Seat};
 
 /// Why a claim, or a participant that might have come to one, is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,8 +146,8 @@ impl Line {
         LastWord(self.clone())
     }
 
-    pub(crate) fn follower(&self) -> Follower {
-        Follower { line: self.clone() }
+    pub(crate) fn follower(&self, seat: Weak<Seat>) -> Follower {
+        Follower { line: self.clone(), seat }
     }
 }
 
@@ -167,10 +167,15 @@ impl Drop for LastWord {
 #[derive(Debug)]
 pub struct Follower {
     line: Line,
+    /// Of the participant, while that lives.
+    seat: Weak<Seat>,
 }
 
 impl Follower {
     /// The next notice; none after [`Notice::Ended`].
+    ///
+    /// A [`Notice::Held`] that has waited here for so long that the claim may be gone, as where this
+    /// process was stopped, is not told any more: the loss follows.
     ///
     /// # Cancellation
     /// Nothing is lost.
@@ -178,8 +183,10 @@ impl Follower {
         loop {
             {
                 let mut queue = self.line.queue.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(notice) = queue.notices.pop_front() {
-                    return Some(notice);
+                while let Some(notice) = queue.notices.pop_front() {
+                    if !matches!(notice, Notice::Held { .. }) || self.is_live() {
+                        return Some(notice);
+                    }
                 }
                 if queue.ended {
                     return None;
@@ -187,6 +194,10 @@ impl Follower {
             }
             self.line.arrived.notified().await;
         }
+    }
+
+    fn is_live(&self) -> bool {
+        self.seat.upgrade().is_some_and(|seat| seat.is_live())
     }
 
     /// How many notices a slow follower has missed.
@@ -206,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn a_slow_follower_misses_events_and_old_states_but_never_the_loss() {
         let line = Line::default();
-        let mut follower = line.follower();
+        let mut follower = line.follower(Weak::new());
         (0..MOST_WAITING + 10).for_each(|number| line.tell(emitted(number)));
         line.tell(Notice::Suspended);
         line.tell(Notice::Resumed);

@@ -107,6 +107,7 @@ impl Task {
         let limit = tokio::time::sleep(WAKE_LIMIT);
         let withdrawn = async {
             tokio::select! {
+                biased;
                 () = limit => {}
                 () = self.leave.cancelled() => {}
             }
@@ -129,6 +130,7 @@ impl Task {
         self.scope.begin();
         let withdrawn = async {
             tokio::select! {
+                biased;
                 () = Request::until_withdrawn(&call) => {}
                 () = self.leave.cancelled() => {}
             }

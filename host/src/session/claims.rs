@@ -5,7 +5,8 @@ use std::task::Poll;
 
 use super::failure::{Failure, Refusal};
 use super::janitor;
-use super::ledger::{Entry, Znode};
+use super::ledger::{Entry, Naming, Znode};
+use super::omission::Omission;
 use super::seat::Seat;
 use super::watch::{Event, Watch};
 
@@ -102,6 +103,11 @@ impl Seat {
 
     async fn own(&self, path: &str) -> Result<Znode, Failure> {
         self.settle_named(path).await?;
+        if self.core.omits(Omission::Ledger) && self.ledger().find(path).is_none() {
+            let (stat, _) = self.read_and_watch(path).await?;
+            let naming = Naming::Given;
+            return Ok(Znode { path: path.to_owned(), czxid: stat.czxid, naming });
+        }
         self.ledger().find(path).cloned().ok_or_else(|| {
             Failure::Invalid(format!(
                 "{path} is not an ephemeral znode that this participant created"

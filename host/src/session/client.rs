@@ -251,7 +251,9 @@ async fn perform_multi(
     })?;
     let written = results.into_iter().map(|result| match result {
         zk::MultiWriteResult::Create { path, stat } => {
-            Ok(Written::Created(path, translate_stat(stat)))
+            // Most servers do not tell it here.
+            let stat = if stat.is_invalid() { Stat::default() } else { translate_stat(stat) };
+            Ok(Written::Created(path, stat))
         }
         zk::MultiWriteResult::Delete => Ok(Written::Deleted),
         zk::MultiWriteResult::SetData { stat } => Ok(Written::DataSet(translate_stat(stat))),

@@ -54,7 +54,7 @@ impl Seat {
         data: Vec<u8>,
     ) -> Result<(String, Stat), Failure> {
         self.check_room(1)?;
-        let stem = stem(&name);
+        let stem = stem(&name, self.core.clock().uuid());
         let path = super::core::child(directory, &stem);
         self.account.reserve(path.len() + COUNTER_BYTES)?;
         let mut attempt = Attempt::open(self, directory, &stem);
@@ -102,8 +102,7 @@ impl Seat {
     }
 }
 
-fn stem(name: &ContenderName) -> String {
-    let uuid = Uuid::new_v4();
+fn stem(name: &ContenderName, uuid: Uuid) -> String {
     let ContenderName { before, after, .. } = name;
     match name.uuid {
         UuidForm::Hyphenated => format!("{before}{}{after}", uuid.hyphenated()),

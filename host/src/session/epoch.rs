@@ -10,6 +10,7 @@ use super::ensemble::Ensemble;
 use super::failure::Failure;
 use super::janitor;
 use super::monitor;
+use super::omission::Omission;
 use super::request::Acl;
 use super::seat::{Seat, SeatLimits};
 use super::state::{SessionLoss, SessionState};
@@ -35,8 +36,22 @@ impl Session {
         contact: Boottime,
         tasks: Tasks,
     ) -> Self {
+        Session::omitting(None, ensemble, acl, clock, contact, tasks)
+    }
+
+    /// As [`Session::new`], without one of the rules where debug assertions are on: so that a
+    /// simulation can show that it would notice.
+    pub fn omitting(
+        omission: Option<Omission>,
+        ensemble: Box<dyn Ensemble>,
+        acl: Acl,
+        clock: Arc<dyn Clock>,
+        contact: Boottime,
+        tasks: Tasks,
+    ) -> Self {
         let (janitor, jobs) = mpsc::unbounded_channel();
-        let core = Arc::new(Core::new(ensemble, acl, clock, contact, janitor));
+        let core = Core::new(ensemble, acl, clock, contact, janitor).omitting(omission);
+        let core = Arc::new(core);
         tasks.spawn("session monitor", monitor::run(Arc::clone(&core)));
         tasks.spawn("janitor", janitor::run(Arc::clone(&core), jobs));
         Session { core, tasks }
@@ -50,6 +65,11 @@ impl Session {
     /// The times that it is judged by.
     pub fn timing(&self) -> Timing {
         self.core.timing()
+    }
+
+    /// The clock that it goes by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        self.core.clock()
     }
 
     /// Follows its state. A lost session stays lost.

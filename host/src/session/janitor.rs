@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::core::{Core, child};
 use super::failure::{Failure, Refusal};
 use super::ledger::{Entry, Naming, SeatId, Trace, Znode};
+use super::omission::Omission;
 use super::request::{Reply, Request, Stat, Watching, Write};
 
 /// Znodes that are being deleted at a time: a fifth of what a session may have in flight, so that
@@ -29,6 +30,7 @@ pub(super) async fn run(core: Arc<Core>, mut jobs: mpsc::UnboundedReceiver<Job>)
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
+            biased;
             // Cancel-safe: a job that is received is pushed in the same step.
             Some(job) = jobs.recv(), if under_way.len() < AT_A_TIME => {
                 under_way.push(clean_up(&core, job));
@@ -89,7 +91,8 @@ fn forget_named(core: &Core, job: &Job) {
 /// # Cancellation
 /// The znode may or may not be gone.
 pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
-    if znode.naming == Naming::Given && !Box::pin(is_still_there(core, znode)).await? {
+    let is_looked_at = znode.naming == Naming::Given && !core.omits(Omission::CzxidCheck);
+    if is_looked_at && !Box::pin(is_still_there(core, znode)).await? {
         return Ok(());
     }
     loop {
@@ -107,7 +110,9 @@ pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
 }
 
 async fn is_still_there(core: &Core, znode: &Znode) -> Result<bool, Failure> {
-    Ok(core.look(&znode.path).await?.is_some_and(|stat| stat.czxid == znode.czxid))
+    let found = core.look(&znode.path).await?;
+    let is_ours = |stat: &Stat| stat.czxid == znode.czxid || core.omits(Omission::CzxidCheck);
+    Ok(found.as_ref().is_some_and(is_ours))
 }
 
 /// Looks for a contender whose create was not answered. The answer is certain: `sync` brings the
@@ -118,7 +123,12 @@ pub(super) async fn find_contender(
     parent: &str,
     stem: &str,
 ) -> Result<Option<(String, Stat)>, Failure> {
-    core.ask(Request::Sync(parent.to_owned())).await?;
+    if core.omits(Omission::UuidLookUp) {
+        return Ok(None);
+    }
+    if !core.omits(Omission::SyncBeforeLookUp) {
+        core.ask(Request::Sync(parent.to_owned())).await?;
+    }
     let names = match core.ask(Request::GetChildren(parent.to_owned(), Watching::No)).await {
         Ok(Reply::Children(names, ..)) => names,
         Ok(other) => return Err(super::core::unexpected(&other)),
@@ -146,6 +156,7 @@ pub(super) async fn find_named(
     let found = core.look(path).await?;
     let named = core.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(found.filter(|stat| {
-        stat.ephemeral_owner == core.id() && !named.is_anothers(path, seat, stat.czxid)
+        let is_ours = stat.ephemeral_owner == core.id() || core.omits(Omission::SessionCheck);
+        is_ours && !named.is_anothers(path, seat, stat.czxid)
     }))
 }

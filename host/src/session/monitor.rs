@@ -8,6 +8,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::core::Core;
 use super::ensemble::{Connection, Ending};
+use super::omission::Omission;
 use super::request::{Request, Watching};
 use super::state::{SessionLoss, SessionState};
 use super::timing::TICK;
@@ -26,6 +27,7 @@ pub(super) async fn run(core: Arc<Core>) {
         // All are cancel-safe: a change stays visible, a tick is only a reason to look, and the
         // heartbeat is kept across turns.
         tokio::select! {
+            biased;
             changed = connection.changed() => {
                 if changed.is_err() {
                     core.lose(SessionLoss::Closed);
@@ -35,6 +37,9 @@ pub(super) async fn run(core: Arc<Core>) {
             _ = ticks.tick() => {}
         }
         let now_up = *connection.borrow_and_update();
+        if now_up == Connection::Up && core.omits(Omission::ContactDeadline) {
+            core.believe();
+        }
         judge(&core, now_up);
         let due = core.now().saturating_duration_since(core.contact()) >= core.timing().heartbeat();
         if due && !beating && now_up == Connection::Up {

@@ -6,8 +6,11 @@ use super::core::unexpected;
 use super::failure::Failure;
 use super::janitor::find_named;
 use super::ledger::{EntryId, Naming, Trace, Znode};
-use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
+use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::seat::Seat;
+
+/// The `czxid` of a znode whose metadata the server has not told.
+const UNTOLD: i64 = 0;
 
 /// What the ledger must be told when a write is answered.
 #[derive(Debug)]
@@ -38,7 +41,11 @@ impl Seat {
         self.before_sending(std::slice::from_ref(&request)).await?;
         let tickets = self.open_ticket(&request)?;
         let answer = self.core.send(request).await;
-        self.settle(answer, tickets)
+        match self.settle(answer, tickets)? {
+            // Boxed, as it is rare: a future has room for every branch.
+            Reply::Multi(written) => Ok(Reply::Multi(Box::pin(self.identify(written)).await?)),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// Waits until nothing depends on the znodes that the requests delete, and finds out what
@@ -58,9 +65,18 @@ impl Seat {
 
     /// Looks what became of this participant's create of that name, if its reply was lost.
     pub(super) async fn settle_named(&self, path: &str) -> Result<(), Failure> {
-        let Some(entry) = self.ledger().pending(path) else { return Ok(()) };
+        if self.ledger().pending(path).is_none() {
+            return Ok(());
+        }
         // Boxed, as all that is rare: a future has room for every branch.
         let found = Box::pin(find_named(&self.core, path, self.id)).await?;
+        self.note_finding(path, found);
+        Ok(())
+    }
+
+    /// Enters what was found where a create was not answered, or not in full.
+    fn note_finding(&self, path: &str, found: Option<Stat>) {
+        let Some(entry) = self.ledger().pending(path) else { return };
         let mut named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
         match found {
             Some(Stat { czxid, .. }) => {
@@ -73,7 +89,6 @@ impl Seat {
                 self.ledger().take(entry);
             }
         }
-        Ok(())
     }
 
     /// Writes down what the requests may create or delete. If one of them is refused here, none is
@@ -185,6 +200,8 @@ impl Seat {
                     Written::Created(created, stat) if *created == path => Some(stat.czxid),
                     _ => None,
                 });
+                // Of a part of a multi it is not told, and has to be looked for.
+                let created = created.filter(|czxid| *czxid != UNTOLD);
                 if let Some(czxid) = created {
                     let mut named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
                     named.settle(&path, self.id, czxid);
@@ -192,6 +209,28 @@ impl Seat {
                 }
             }
         }
+    }
+
+    /// Servers do not tell the metadata of what a `multi` creates (ZOOKEEPER-4026, ZOOKEEPER-4667):
+    /// reads that of the ephemeral ones, which are in the ledger and must be known again.
+    async fn identify(&self, mut written: Vec<Written>) -> Result<Vec<Written>, Failure> {
+        for it in &mut written {
+            let Written::Created(path, stat) = it else { continue };
+            if stat.czxid != UNTOLD || self.ledger().pending(path).is_none() {
+                continue;
+            }
+            // The server that answered has the znode, so there is nothing to catch up with.
+            let request = Request::Exists(path.clone(), Watching::No);
+            let found = match self.core.ask(request).await? {
+                Reply::Exists(found, _) => found,
+                other => return Err(unexpected(&other)),
+            };
+            let found = found.filter(|found| found.ephemeral_owner == self.core.id());
+            self.note_finding(path, found);
+            // Whoever deleted it meanwhile has left nothing to tell of.
+            *stat = found.unwrap_or_default();
+        }
+        Ok(written)
     }
 
     /// Strikes a znode out of the ledger and the claim, because it is gone.

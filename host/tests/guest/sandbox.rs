@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use wok::clock::{Boottime, SystemClock};
 use wok::guest::{
-    Answer, CompileCache, Engine, EngineOptions, Fault, Instance, Limits, LogLevel, Module, Mount,
-    OperationScope, RealTimeAndChance, Surroundings, TimeAndChance, Voice,
+    Answer, CompileCache, Engine, EngineOptions, Fault, HostTimeAndChance, Instance, Limits,
+    LogLevel, Module, Mount, OperationScope, Surroundings, TimeAndChance, Voice,
 };
 use wok::session::{Acl, Event, Fence, SeatLimits, Session, Watch};
 use wok::tasks::Tasks;
@@ -31,7 +31,8 @@ pub(crate) fn engine_for(participants: u32) -> Engine {
     let memory = Limits::default().memory;
     let table_elements = Limits::default().table_elements;
     let cache = CompileCache::Off;
-    Engine::new(&EngineOptions { participants, memory, table_elements, cache }).unwrap()
+    Engine::new(&EngineOptions { participants, memory, table_elements, cache, pace: Pace::Clock })
+        .unwrap()
 }
 
 /// The bytes of a guest of `tests/guests`.
@@ -143,7 +144,7 @@ impl Sandbox {
             session,
             heard: Arc::default(),
             scope: Arc::default(),
-            time: Arc::new(RealTimeAndChance::new()),
+            time: Arc::new(HostTimeAndChance::new(Arc::new(SystemClock))),
             limits: Limits::default(),
         }
     }
@@ -158,6 +159,7 @@ impl Sandbox {
             id: "p1".to_owned(),
             owner: "a test".to_owned(),
             time: Arc::clone(&self.time),
+            witness: None,
             limits: self.limits.clone(),
         }
     }

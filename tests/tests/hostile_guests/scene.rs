@@ -176,6 +176,7 @@ fn join(module: &Module, mount: &str, room: Room) -> Result<Join> {
         limits: room.limits,
         seat: room.seat,
         owner: "a test".to_owned(),
+        witness: None,
     })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::guest::{CompileCache, DocState, EngineOptions};
+use crate::guest::{CompileCache, DocState, EngineOptions, Pace};
 
 fn engine() -> Engine {
     Engine::new(&EngineOptions {
@@ -11,6 +11,7 @@ fn engine() -> Engine {
         memory: 1 << 20,
         table_elements: 100,
         cache: CompileCache::Off,
+        pace: Pace::Clock,
     })
     .unwrap()
 }

@@ -56,6 +56,7 @@ impl Lock {
             limits: Limits { calls_per_second: u32::MAX, ..Limits::default() },
             seat: SeatLimits::default(),
             owner: String::new(),
+            witness: None,
         };
         let (participant, follower) = host.join(session, join)?;
         let (acquire, release) = (self.acquire.clone(), self.release.clone());

@@ -8,8 +8,8 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use wok::Host;
 use wok::guest::{
-    Answer, Arguments, Configuration, Instance, Limits, LogLevel, Module, Mount, OperationScope,
-    RealTimeAndChance, Surroundings, Voice,
+    Answer, Arguments, Configuration, HostTimeAndChance, Instance, Limits, LogLevel, Module, Mount,
+    OperationScope, Surroundings, Voice,
 };
 use wok::modules::ModuleSource;
 use wok::session::{Fence, Seat, SeatLimits, Session};
@@ -121,7 +121,8 @@ impl Stage {
             voice: Arc::new(Silence),
             id: "0".repeat(32),
             owner: String::new(),
-            time: Arc::new(RealTimeAndChance::new()),
+            time: Arc::new(HostTimeAndChance::new(Arc::new(SystemClock))),
+            witness: None,
             // Measured is the call, not the limits that keep a loop around it in check.
             limits: Limits {
                 calls_per_second: u32::MAX,

@@ -330,6 +330,7 @@ fn join(module: &Module, mount: &str) -> Result<Join> {
         limits: Limits::default(),
         seat: SeatLimits::default(),
         owner: String::new(),
+        witness: None,
     })
 }
 

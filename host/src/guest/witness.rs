@@ -1,0 +1,95 @@
+//! Who sees a component's host calls: a simulation, which records them and may cut them short.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::answer::Failed;
+use super::state::State;
+use crate::session::{Failure, Refusal};
+
+/// Sees the host calls that reach the ensemble or wait for a watch.
+///
+/// Called in the middle of them: answers at once and never blocks.
+pub trait Witness: Send + Sync {
+    /// A host call begins. Answers its number.
+    fn asked(&self, name: &'static str, paths: Vec<String>) -> u64;
+    /// It was answered: `ok`, or the name of the contract's error. A contender's creation tells the
+    /// absolute path. One that is never answered was cut off with its component.
+    fn answered(&self, number: u64, answer: &'static str, created: Option<&str>);
+    /// The component is about to be woken with these tags.
+    fn woken(&self, tags: &[u64]);
+    /// Whether the component is to be killed: at its next host call it traps.
+    fn is_killed(&self) -> bool;
+    /// Completes when it is. The host call under way is then answered `cancelled`.
+    fn until_killed(&self) -> BoxFuture<'static, ()>;
+}
+
+impl State {
+    /// What a host call is about, if anybody wants to know.
+    pub(super) fn seen(&self, paths: impl FnOnce() -> Vec<String>) -> Vec<String> {
+        if self.surroundings.witness.is_some() { paths() } else { Vec::new() }
+    }
+
+    /// Has a host call's errand done, before the eyes of the witness if there is one.
+    pub(super) async fn run_errand<T, F>(
+        &self,
+        name: &'static str,
+        paths: Vec<String>,
+        created: fn(&T) -> Option<&str>,
+        errand: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<T, Failed>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failed>> + Send + 'static,
+    {
+        let Some(witness) = self.surroundings.witness.clone() else {
+            return self.turn.errands.run(errand).await;
+        };
+        let witnessed = move || async move {
+            let number = witness.asked(name, paths);
+            let outcome = unless_killed(&witness, errand()).await;
+            let path = outcome.as_ref().ok().and_then(created);
+            witness.answered(number, outcome.as_ref().map_or_else(Failed::name, |_| "ok"), path);
+            outcome
+        };
+        self.turn.errands.run(witnessed).await
+    }
+}
+
+/// The outcome of a host call, unless its component is killed first.
+pub(super) async fn unless_killed<T>(
+    witness: &Arc<dyn Witness>,
+    host_call: impl Future<Output = Result<T, Failed>>,
+) -> Result<T, Failed> {
+    tokio::select! {
+        biased;
+        () = witness.until_killed() => Err(Failed::Cancelled),
+        outcome = host_call => outcome,
+    }
+}
+
+impl Failed {
+    /// As the contract names it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Failed::Cancelled => "cancelled",
+            Failed::Request(failure) => match failure {
+                Failure::OutcomeUnknown => "outcome-unknown",
+                Failure::SessionLost => "session-lost",
+                Failure::OverLimit(_) => "over-limit",
+                Failure::Invalid(_) => "invalid",
+                Failure::Refused { refusal, .. } => match refusal {
+                    Refusal::NoNode => "no-node",
+                    Refusal::NodeExists => "node-exists",
+                    Refusal::NotEmpty => "not-empty",
+                    Refusal::BadVersion => "bad-version",
+                    Refusal::NoChildrenForEphemerals => "no-children-for-ephemerals",
+                    Refusal::NoAuth => "no-auth",
+                    Refusal::QuotaExceeded => "quota-exceeded",
+                    Refusal::Unimplemented | Refusal::Other(_) => "other",
+                },
+            },
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Rules that a simulation leaves out, one at a time, to see that its judges notice.
+
+/// A rule of this room that is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Omission {
+    /// After a lost reply, a contender is created again without looking for its UUID.
+    UuidLookUp,
+    /// What is found at a name is taken for this session's, whosever it is.
+    SessionCheck,
+    /// What a create has done is looked for on a server that may be behind.
+    SyncBeforeLookUp,
+    /// A znode is deleted by its path, whatever its `czxid`.
+    CzxidCheck,
+    /// A znode is claimed though it is not in the participant's ledger.
+    Ledger,
+    /// The local deadline is counted from when the connection was last believed in.
+    ContactDeadline,
+    /// Whether the session is live is not looked at again before it is said.
+    LookAfterPause,
+}
+
+impl Omission {
+    /// All of them.
+    pub const ALL: [Omission; 7] = [
+        Omission::UuidLookUp,
+        Omission::SessionCheck,
+        Omission::SyncBeforeLookUp,
+        Omission::CzxidCheck,
+        Omission::Ledger,
+        Omission::ContactDeadline,
+        Omission::LookAfterPause,
+    ];
+}

@@ -1,0 +1,141 @@
+//! Was it theirs to have? Grants against the ensemble's log.
+
+use super::people::Belief;
+use super::truth::Contender;
+use super::{Case, Interface, Violation};
+use crate::simulation::history::Outcome;
+
+/// M1: a grant names the participant's own contender, of its own session, by its `czxid`, and that
+/// was the first of its line at some moment between being asked for and being told. It may be gone
+/// by the time it is told: knowledge is old. One that was never first is W2's.
+pub(super) fn check_validity(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for belief in case.people.beliefs() {
+        let why = match belief.contender {
+            None => Some(format!("{} is no contender at all", belief.path)),
+            Some(contender) => invalid(case, belief, contender),
+        };
+        let Some(why) = why else { continue };
+        let sentence = format!("{}, but {why}", granted(case, belief));
+        let created = belief.contender.map(|contender| contender.created.at);
+        found.push(
+            Violation::new(id, belief.since.at, sentence).involving(created).by([belief.who]),
+        );
+    }
+}
+
+fn invalid(case: &Case<'_>, belief: &Belief<'_>, contender: &Contender<'_>) -> Option<String> {
+    let path = contender.path;
+    if u64::try_from(contender.czxid) != Ok(belief.fence) {
+        return Some(format!("the czxid of {path} is {}", contender.czxid));
+    }
+    let person = case.people.person(belief.who)?;
+    if contender.owner != person.session {
+        return Some(format!("{path} belongs to session {:#x}, not to its own", contender.owner));
+    }
+    if let Some(asker) = case.people.asker(contender).filter(|asker| asker.id != belief.who) {
+        return Some(format!("{path} is participant {}'s", asker.id));
+    }
+    let deleted = contender.deleted.filter(|deletion| deletion.when.at <= belief.asked)?;
+    Some(format!("{path} was gone since entry {}, before it was asked for", deleted.when.at))
+}
+
+/// W2: whoever waited is granted only after its contender was the first of its line, and an
+/// `acquire` that answers a grant was granted it.
+pub(super) fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for belief in case.people.beliefs() {
+        let Some(contender) = belief.contender else { continue };
+        if contender.first.is_some_and(|first| first.at < belief.since.at) {
+            continue;
+        }
+        let ahead = case.truth.first_in(contender.parent, belief.since.at);
+        let ahead = ahead.filter(|ahead| ahead.id != contender.id);
+        let why = match ahead {
+            Some(ahead) => format!("while {} stood before it all the time", ahead.path),
+            None => "though it was never first in line".to_owned(),
+        };
+        let sentence = format!("{} {why}", granted(case, belief));
+        let entries = [contender.created.at].into_iter().chain(ahead.map(|it| it.created.at));
+        let others = ahead.and_then(|ahead| case.people.asker(ahead)).map(|other| other.id);
+        let violation = Violation::new(id, belief.since.at, sentence);
+        found.push(violation.involving(entries).by([belief.who]).by(others));
+    }
+    if case.interface == Interface::Lock {
+        check_answers(case, id, found);
+    }
+}
+
+fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls() {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let fence = value.get("fence").and_then(fence_of);
+        let is_grant = call.operation == "acquire" || call.operation == "try-acquire";
+        let Some(fence) = fence.filter(|_| is_grant) else { continue };
+        // What is told and answered in one instant may be taken down in either order.
+        let mut beliefs = case.people.beliefs_of(call.who).rev();
+        if beliefs.any(|belief| belief.fence == fence && belief.since.us <= answered.us) {
+            continue;
+        }
+        let (who, operation) = (call.who, call.operation);
+        let sentence = format!(
+            "`{operation}` answered participant {who} fence {fence}, which it was never told to hold"
+        );
+        found
+            .push(Violation::new(id, answered.at, sentence).involving([call.invoked.at]).by([who]));
+    }
+}
+
+/// M4: in the order in which they became the owner, those granted show strictly growing fences.
+pub(super) fn check_growth(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    let mut grants: Vec<_> = case
+        .people
+        .beliefs()
+        .iter()
+        .filter_map(|belief| belief.contender.map(|contender| (contender, belief)))
+        .filter_map(|(contender, belief)| Some((contender.parent, contender.first?, belief)))
+        .collect();
+    grants.sort_by_key(|(parent, first, belief)| (*parent, *first, belief.since));
+    for ((parent, _, earlier), (other_parent, _, later)) in grants.iter().zip(grants.iter().skip(1))
+    {
+        if parent != other_parent || earlier.fence < later.fence {
+            continue;
+        }
+        let sentence = format!(
+            "{} after participant {} had it with fence {}",
+            granted(case, later),
+            earlier.who,
+            earlier.fence
+        );
+        let violation = Violation::new(id, later.since.at, sentence);
+        found.push(violation.involving([earlier.since.at]).by([later.who, earlier.who]));
+    }
+}
+
+/// M6: first come, first served, by the `czxid`s: nobody owns, and is granted, while one that came
+/// earlier is still in line.
+pub(super) fn check_order(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for belief in case.people.beliefs() {
+        let Some(contender) = belief.contender else { continue };
+        let overtaken = contender.overtook.and_then(|id| case.truth.contender(id));
+        let Some(overtaken) = overtaken else { continue };
+        let sentence = format!(
+            "{} before {}, which had come earlier and was still in line",
+            granted(case, belief),
+            overtaken.path
+        );
+        let entries = [overtaken.created.at, contender.created.at];
+        let other = case.people.asker(overtaken).map(|person| person.id);
+        let violation = Violation::new(id, belief.since.at, sentence).involving(entries);
+        found.push(violation.by([belief.who]).by(other));
+    }
+}
+
+/// The beginning of a sentence.
+pub(super) fn granted(case: &Case<'_>, belief: &Belief<'_>) -> String {
+    let Belief { who, fence, .. } = belief;
+    format!("participant {who} was granted {} with fence {fence}", case.interface.noun())
+}
+
+/// A 64-bit number as the API writes it: beyond 2^53 as a string.
+pub(super) fn fence_of(value: &serde_json::Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}

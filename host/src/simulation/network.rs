@@ -1,0 +1,530 @@
+//! What is between the hosts and the ensemble, and what drives the ensemble: everything that
+//! happens there happens at a moment of an agenda, in an order that follows from the seed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+use wok_embedded::serve::Delivery;
+use wok_embedded::time::Now;
+
+use super::chance::Chance;
+use super::history::{FaultKind, HostId};
+use super::nature::BEGIN_WALL_MS;
+use super::recorder::{Recorder, Victims};
+use super::servers::{Servers, TICK_MS};
+
+/// How often empty containers are removed: far more often than for real, so that directories go
+/// away under the recipes.
+const SWEEP_MS: u64 = 2_500;
+
+/// How long a frame is on its way, and a txn on its way to a majority of disks.
+const WIRE_US: (u64, u64) = (300, 2_000);
+const COMMIT_US: (u64, u64) = (500, 3_000);
+/// How far servers are behind on an ordinary day.
+const LAG_US: (u64, u64) = (200, 6_000);
+
+/// The network of a run, shared by its hosts.
+#[derive(Debug, Clone)]
+pub(super) struct Network {
+    state: Arc<Mutex<State>>,
+    changed: Arc<Notify>,
+}
+
+/// A client's end of a connection: frames without their lengths; it ends when the connection does.
+pub(super) type Inbox = mpsc::UnboundedReceiver<Bytes>;
+
+/// What a request is about to meet, when it is the one that a fault waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ambush {
+    pub(super) fault: FaultKind,
+    /// Which fault of the plan.
+    pub(super) index: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    servers: Servers,
+    began: Instant,
+    recorder: Arc<Recorder>,
+    chance: Chance,
+    agenda: BTreeMap<(u64, u64), Due>,
+    next_due: u64,
+    links: BTreeMap<u64, Link>,
+    next_link: u64,
+    commits_due: usize,
+    /// By server: how many applies are on the agenda, when the last of them is, and how slow the
+    /// server is just now.
+    applies: Vec<(usize, u64)>,
+    lag_us: BTreeMap<usize, u64>,
+    delay_us: BTreeMap<HostId, u64>,
+    is_electing: bool,
+    requests: BTreeMap<HostId, u64>,
+    ambushes: BTreeMap<(HostId, u64), Ambush>,
+    next_ambushes: BTreeMap<HostId, Ambush>,
+    sprung: mpsc::UnboundedSender<(usize, HostId)>,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Link {
+    host: HostId,
+    server: usize,
+    /// Dropped when the connection breaks.
+    inbox: mpsc::UnboundedSender<Bytes>,
+    /// When the last frame arrives, in each direction: frames do not overtake each other.
+    up_until: u64,
+    down_until: u64,
+    is_half_open: bool,
+    /// The connection breaks instead of delivering the reply to this request.
+    breaks_at: Option<i32>,
+}
+
+/// What is on the agenda.
+#[derive(Debug)]
+enum Due {
+    ToServer {
+        link: u64,
+        frame: Bytes,
+    },
+    ToClient {
+        link: u64,
+        frame: Bytes,
+    },
+    /// The server learns that the client is gone.
+    Hangup {
+        server: usize,
+        link: u64,
+    },
+    /// The client learns that the server has closed.
+    Closed {
+        link: u64,
+    },
+    Commit,
+    Apply {
+        server: usize,
+    },
+    Tick,
+    Sweep,
+    Elected,
+}
+
+impl Network {
+    /// The network around an ensemble. What springs from an ambush, by its number in the plan, is
+    /// told on `sprung`.
+    pub(super) fn new(
+        servers: Servers,
+        recorder: Arc<Recorder>,
+        chance: Chance,
+        sprung: mpsc::UnboundedSender<(usize, HostId)>,
+    ) -> Self {
+        let mut state = State {
+            applies: vec![(0, 0); servers.count()],
+            servers,
+            began: Instant::now(),
+            recorder,
+            chance,
+            agenda: BTreeMap::new(),
+            next_due: 0,
+            links: BTreeMap::new(),
+            next_link: 1,
+            commits_due: 0,
+            lag_us: BTreeMap::new(),
+            delay_us: BTreeMap::new(),
+            is_electing: false,
+            requests: BTreeMap::new(),
+            ambushes: BTreeMap::new(),
+            next_ambushes: BTreeMap::new(),
+            sprung,
+        };
+        state.put(TICK_MS * 1_000, Due::Tick);
+        state.put(SWEEP_MS * 1_000, Due::Sweep);
+        Network { state: Arc::new(Mutex::new(state)), changed: Arc::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Works through the agenda for as long as the run lasts.
+    pub(super) async fn run(self) {
+        loop {
+            let next = {
+                let mut state = self.state();
+                state.work();
+                state.next_instant()
+            };
+            // Both are only reasons to look.
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                () = tokio::time::sleep_until(next) => {}
+            }
+        }
+    }
+
+    /// A change to the state, after which the agenda is looked at again.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let value = change(&mut self.state());
+        self.changed.notify_one();
+        value
+    }
+
+    /// How many servers there are.
+    pub(super) fn server_count(&self) -> usize {
+        self.state().servers.count()
+    }
+
+    /// Connects a host to a server; refused while the ensemble has no leader.
+    pub(super) fn connect(&self, host: HostId, server: usize) -> Option<(u64, Inbox)> {
+        self.change(|state| state.connect(host, server))
+    }
+
+    /// Sends a frame of the session's own, which is no request.
+    pub(super) fn send(&self, link: u64, frame: Bytes) {
+        self.change(|state| state.send(link, frame));
+    }
+
+    /// Sends a request; it may meet an ambush. Heartbeats are not counted.
+    pub(super) fn send_request(&self, link: u64, xid: i32, frame: Bytes, counted: Counted) {
+        self.change(|state| state.send_request(link, xid, frame, counted));
+    }
+
+    /// The client's end is closed.
+    pub(super) fn close(&self, link: u64) {
+        self.change(|state| state.close(link));
+    }
+
+    /// Has a fault wait for a host's n-th request, counted from 1.
+    pub(super) fn lay_ambush(&self, host: HostId, nth: u64, ambush: Ambush) {
+        self.change(|state| state.ambushes.insert((host, nth), ambush));
+    }
+
+    /// Has a fault wait for a host's next request.
+    pub(super) fn ambush_next(&self, host: HostId, ambush: Ambush) {
+        self.change(|state| state.next_ambushes.insert(host, ambush));
+    }
+
+    /// A fault that is not about a request has met what it waited for.
+    pub(super) fn spring(&self, host: HostId, ambush: Ambush) {
+        // The run is over when nobody listens.
+        self.state().sprung.send((ambush.index, host)).ok();
+    }
+
+    /// Breaks all connections of a host at once; what is on its way is lost.
+    pub(super) fn break_host(&self, host: HostId) {
+        self.change(|state| state.break_links(|link| link.host == host));
+    }
+
+    /// Nothing comes through the host's connections any more, and nobody is told.
+    pub(super) fn half_open(&self, host: HostId) {
+        self.change(|state| {
+            for link in state.links.values_mut().filter(|link| link.host == host) {
+                link.is_half_open = true;
+            }
+        });
+    }
+
+    /// Frames of a host take so much longer; zero ends it.
+    pub(super) fn delay(&self, host: HostId, by: Duration) {
+        self.change(|state| state.delay_us.insert(host, micros(by)));
+    }
+
+    /// A server applies what is committed so much later; zero ends it.
+    pub(super) fn lag(&self, server: usize, by: Duration) {
+        self.change(|state| state.lag_us.insert(server, micros(by)));
+    }
+
+    /// The ensemble ends a session.
+    pub(super) fn expire(&self, session: i64) {
+        self.change(|state| {
+            let now = state.now();
+            state.servers.close_session(session, now);
+        });
+    }
+
+    /// The leader is lost; after `election` another server leads. A part of what was prepared turns
+    /// out to have been committed.
+    pub(super) fn change_leader(&self, election: Duration) {
+        self.change(|state| state.change_leader(election));
+    }
+
+    /// Whether there is a leader.
+    pub(super) fn has_leader(&self) -> bool {
+        !self.state().is_electing
+    }
+
+    /// Looks at what has been committed.
+    pub(super) fn truth<T>(&self, look: impl FnOnce(&wok_embedded::replica::Replica) -> T) -> T {
+        look(self.state().servers.truth())
+    }
+}
+
+/// Whether a request counts among those that faults wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Counted {
+    Yes,
+    No,
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}
+
+impl State {
+    fn now_us(&self) -> u64 {
+        micros(self.began.elapsed())
+    }
+
+    fn now(&self) -> Now {
+        let elapsed_ms = self.now_us() / 1_000;
+        let wall_ms = i64::try_from(BEGIN_WALL_MS + elapsed_ms).unwrap_or(i64::MAX);
+        Now { elapsed_ms, wall_ms }
+    }
+
+    fn put(&mut self, at_us: u64, due: Due) {
+        self.agenda.insert((at_us, self.next_due), due);
+        self.next_due += 1;
+    }
+
+    fn next_instant(&self) -> Instant {
+        // The ticks never end, so there always is a next.
+        let at_us = self.agenda.first_key_value().map_or(0, |((at_us, _), _)| *at_us);
+        self.began + Duration::from_micros(at_us)
+    }
+
+    fn work(&mut self) {
+        let now_us = self.now_us();
+        loop {
+            self.deliver();
+            self.plan();
+            let Some(entry) = self.agenda.first_entry().filter(|due| due.key().0 <= now_us) else {
+                return;
+            };
+            let due = entry.remove();
+            self.act(due);
+        }
+    }
+
+    fn act(&mut self, due: Due) {
+        let now = self.now();
+        match due {
+            Due::ToServer { link, frame } => {
+                if let Some(server) = self.links.get(&link).map(|link| link.server) {
+                    self.servers.receive(server, link, &frame, now);
+                }
+            }
+            Due::ToClient { link, frame } => {
+                if let Some(link) = self.links.get(&link)
+                    && !link.is_half_open
+                {
+                    // A client that is gone reads nothing.
+                    link.inbox.send(frame).ok();
+                }
+            }
+            Due::Hangup { server, link } => self.servers.disconnected(server, link),
+            Due::Closed { link } => drop(self.links.remove(&link)),
+            Due::Commit => {
+                self.commits_due = self.commits_due.saturating_sub(1);
+                if let Some(committed) = self.servers.commit(now) {
+                    self.recorder.note(committed);
+                }
+            }
+            Due::Apply { server } => {
+                if let Some((due, _)) = self.applies.get_mut(server) {
+                    *due = due.saturating_sub(1);
+                }
+                self.servers.apply(server, now);
+            }
+            Due::Tick => {
+                if !self.is_electing {
+                    self.servers.expire(now);
+                }
+                self.put(self.now_us() + TICK_MS * 1_000, Due::Tick);
+            }
+            Due::Sweep => {
+                if !self.is_electing {
+                    self.servers.sweep(now);
+                }
+                self.put(self.now_us() + SWEEP_MS * 1_000, Due::Sweep);
+            }
+            Due::Elected => self.is_electing = false,
+        }
+    }
+
+    /// Puts what the servers have prepared, and what they are behind with, on the agenda.
+    fn plan(&mut self) {
+        let now_us = self.now_us();
+        while !self.is_electing && self.commits_due < self.servers.prepared() {
+            self.commits_due += 1;
+            let after = self.chance.within(COMMIT_US.0, COMMIT_US.1);
+            self.put(now_us + after, Due::Commit);
+        }
+        for server in 0..self.servers.count() {
+            let slow = self.lag_us.get(&server).copied().unwrap_or(0);
+            while let Some((due, last)) = self.applies.get_mut(server)
+                && *due < self.servers.behind(server)
+            {
+                let after = self.chance.within(LAG_US.0, LAG_US.1) + slow;
+                let at_us = (now_us + after).max(*last);
+                (*due, *last) = (*due + 1, at_us);
+                self.put(at_us, Due::Apply { server });
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        for server in 0..self.servers.count() {
+            for delivery in self.servers.take_deliveries(server) {
+                match delivery {
+                    Delivery::Reply { connection, frame } => self.answer(connection, &frame),
+                    Delivery::Event { connection, frame } => self.to_client(connection, &frame),
+                    Delivery::Close { connection } => {
+                        let until = self.links.get(&connection).map_or(0, |link| link.down_until);
+                        let at_us = until.max(self.now_us());
+                        self.put(at_us, Due::Closed { link: connection });
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, id: u64, frame: &Bytes) {
+        let xid = frame.get(4..8).and_then(|xid| xid.try_into().ok()).map(i32::from_be_bytes);
+        let Some(link) = self.links.get(&id) else { return };
+        if link.breaks_at.is_some() && link.breaks_at == xid {
+            self.break_links_by(|other, _| other == id);
+            return;
+        }
+        self.to_client(id, frame);
+    }
+
+    fn to_client(&mut self, id: u64, frame: &Bytes) {
+        let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let slow = self.delay_us.get(&link.host).copied().unwrap_or(0);
+        link.down_until = link.down_until.max(now_us + after + slow);
+        // Without its length.
+        let (at_us, frame) = (link.down_until, frame.slice(4.min(frame.len())..));
+        self.put(at_us, Due::ToClient { link: id, frame });
+    }
+
+    fn connect(&mut self, host: HostId, server: usize) -> Option<(u64, Inbox)> {
+        if self.is_electing {
+            return None;
+        }
+        let (inbox, receiver) = mpsc::unbounded_channel();
+        let id = self.next_link;
+        self.next_link += 1;
+        let now = self.now();
+        self.servers.open(server, id, now);
+        let (up_until, down_until) = (0, 0);
+        let link = Link {
+            host,
+            server,
+            inbox,
+            up_until,
+            down_until,
+            is_half_open: false,
+            breaks_at: None,
+        };
+        self.links.insert(id, link);
+        Some((id, receiver))
+    }
+
+    fn send(&mut self, id: u64, frame: Bytes) {
+        let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if link.is_half_open {
+            return;
+        }
+        let slow = self.delay_us.get(&link.host).copied().unwrap_or(0);
+        link.up_until = link.up_until.max(now_us + after + slow);
+        let at_us = link.up_until;
+        self.put(at_us, Due::ToServer { link: id, frame });
+    }
+
+    fn send_request(&mut self, id: u64, xid: i32, frame: Bytes, counted: Counted) {
+        let Some(host) = self.links.get(&id).map(|link| link.host) else { return };
+        let ambush = match counted {
+            Counted::No => None,
+            Counted::Yes => {
+                let count = self.requests.entry(host).or_insert(0);
+                *count += 1;
+                let waiting = self.ambushes.remove(&(host, *count));
+                waiting.or_else(|| self.next_ambushes.remove(&host))
+            }
+        };
+        match ambush {
+            Some(Ambush { fault: FaultKind::LostBefore, .. }) => {
+                self.recorder.fault(FaultKind::LostBefore, Some(host), Victims::Host(host));
+                self.break_links_by(|other, _| other == id);
+            }
+            Some(Ambush { fault: FaultKind::LostAfter, .. }) => {
+                self.recorder.fault(FaultKind::LostAfter, Some(host), Victims::Host(host));
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.breaks_at = Some(xid);
+                }
+                self.send(id, frame);
+            }
+            other => {
+                self.send(id, frame);
+                if let Some(Ambush { index, .. }) = other {
+                    // The run is over when nobody listens.
+                    self.sprung.send((index, host)).ok();
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, id: u64) {
+        let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
+        let Some(link) = self.links.remove(&id) else { return };
+        // A server never hears of a client that is cut off.
+        if !link.is_half_open {
+            let at_us = link.up_until.max(now_us + after);
+            self.put(at_us, Due::Hangup { server: link.server, link: id });
+        }
+    }
+
+    fn break_links(&mut self, is_meant: impl Fn(&Link) -> bool) {
+        self.break_links_by(|_, link| is_meant(link));
+    }
+
+    /// Both ends learn of it now.
+    fn break_links_by(&mut self, is_meant: impl Fn(u64, &Link) -> bool) {
+        let broken: Vec<u64> = self
+            .links
+            .iter()
+            .filter(|(id, link)| is_meant(**id, link))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in broken {
+            if let Some(link) = self.links.remove(&id) {
+                self.servers.disconnected(link.server, id);
+            }
+        }
+    }
+
+    fn change_leader(&mut self, election: Duration) {
+        let (now, now_us) = (self.now(), self.now_us());
+        self.break_links(|_| true);
+        let others = self.servers.count().saturating_sub(1).max(1);
+        let by = self.chance.within(1, u64::try_from(others).unwrap_or(1));
+        let to = (self.servers.leads() + usize::try_from(by).unwrap_or(1)) % self.servers.count();
+        let prepared = u64::try_from(self.servers.prepared()).unwrap_or(0);
+        let keeps = usize::try_from(self.chance.within(0, prepared)).unwrap_or(0);
+        for committed in self.servers.change_leader(to, keeps, now) {
+            self.recorder.note(committed);
+        }
+        // What was due has happened, or never will.
+        self.agenda.retain(|_, due| !matches!(due, Due::Commit | Due::Apply { .. }));
+        self.commits_due = 0;
+        self.applies.iter_mut().for_each(|applies| *applies = (0, 0));
+        self.is_electing = true;
+        self.put(now_us + micros(election), Due::Elected);
+    }
+}

@@ -1,0 +1,177 @@
+//! All that decides a run: who does what, and what is done to them. A plan follows from a seed, or
+//! from a scenario file; a failing one is made smaller by leaving things out.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::history::{FaultKind, HostId};
+
+/// All that decides a run, besides the module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plan {
+    /// For everything that is left to chance: delays, lags, names.
+    pub seed: u64,
+    /// The servers of the ensemble.
+    #[serde(default = "three")]
+    pub servers: usize,
+    /// The hosts.
+    #[serde(default = "three_hosts")]
+    pub hosts: HostId,
+    /// The sessions' timeout.
+    #[serde(default = "session_timeout")]
+    pub session_timeout_ms: u64,
+    /// Where the counter of the mount's children begins; near 2^31 it wraps in the run.
+    #[serde(default)]
+    pub counter: i32,
+    /// The applications.
+    #[serde(default)]
+    pub applications: Vec<Application>,
+    /// What is done to them.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+}
+
+fn three() -> usize {
+    3
+}
+
+fn three_hosts() -> HostId {
+    3
+}
+
+fn session_timeout() -> u64 {
+    4_000
+}
+
+/// An application: a process on a host that does one thing after another through one participant.
+/// When that ends, it joins again and goes on with its next step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Application {
+    /// On which host.
+    pub host: HostId,
+    /// The module's config.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Value>,
+    /// What it does.
+    pub steps: Vec<Step>,
+}
+
+/// Something that an application does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Step {
+    /// Calls an operation, and waits for the answer.
+    Call {
+        /// Which.
+        operation: String,
+        /// Its arguments, as the body of an API request.
+        #[serde(default)]
+        arguments: Value,
+        /// After how long it gives up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline_ms: Option<u64>,
+    },
+    /// If it holds a claim: works for a while, and writes to what the claim guards.
+    Work {
+        /// How long.
+        ms: u64,
+    },
+    /// Waits until it holds a claim, but no longer than this.
+    AwaitClaim {
+        /// How long at most.
+        ms: u64,
+    },
+    /// Does nothing.
+    Rest {
+        /// How long.
+        ms: u64,
+    },
+    /// Ends its participant.
+    Leave,
+}
+
+/// Something that is done to a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Fault {
+    /// What.
+    pub fault: FaultKind,
+    /// When.
+    pub when: When,
+    /// To which host; without meaning for `lag` and `leader-change`.
+    #[serde(default)]
+    pub host: HostId,
+    /// How long, where it lasts: a pause, a lag, a delay, an election, the time until a killed host
+    /// is back. A clock jumps by it.
+    #[serde(default)]
+    pub ms: u64,
+}
+
+/// When a fault strikes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum When {
+    /// At a time of the run.
+    At {
+        /// Milliseconds since its beginning.
+        ms: u64,
+    },
+    /// When the host sends its n-th request to the ensemble, heartbeats aside, counted from 1.
+    Request {
+        /// Which.
+        nth: u64,
+    },
+    /// When a component on the host makes a host call of that name for the n-th time, counted from
+    /// 1 over all of them; at the request that it leads to where the fault is about one.
+    HostCall {
+        /// By the contract's name, as `get-children`.
+        name: String,
+        /// Which.
+        nth: u64,
+    },
+}
+
+impl FaultKind {
+    /// All of them, in the order of the coverage table.
+    pub const ALL: [FaultKind; 13] = [
+        FaultKind::LostBefore,
+        FaultKind::LostAfter,
+        FaultKind::Delay,
+        FaultKind::HalfOpen,
+        FaultKind::Expiry,
+        FaultKind::Move,
+        FaultKind::Lag,
+        FaultKind::LeaderChange,
+        FaultKind::Pause,
+        FaultKind::HostKill,
+        FaultKind::GuestKill,
+        FaultKind::Cancel,
+        FaultKind::ClockJump,
+    ];
+
+    /// Whether it is about one request, rather than about a host or the ensemble.
+    pub fn is_of_a_request(self) -> bool {
+        matches!(self, FaultKind::LostBefore | FaultKind::LostAfter)
+    }
+
+    /// As histories and scenario files spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::LostBefore => "lost-before",
+            FaultKind::LostAfter => "lost-after",
+            FaultKind::Delay => "delay",
+            FaultKind::HalfOpen => "half-open",
+            FaultKind::Expiry => "expiry",
+            FaultKind::Move => "move",
+            FaultKind::Lag => "lag",
+            FaultKind::LeaderChange => "leader-change",
+            FaultKind::Pause => "pause",
+            FaultKind::HostKill => "host-kill",
+            FaultKind::GuestKill => "guest-kill",
+            FaultKind::Cancel => "cancel",
+            FaultKind::ClockJump => "clock-jump",
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Many seeds, on all processors, until one breaks an invariant.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use super::coverage::Coverage;
+use super::plan::Plan;
+use super::subject::Subject;
+use super::verdict::Verdict;
+use super::workload;
+use super::world::PlanError;
+
+/// What to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Search {
+    /// The first seed.
+    pub first: u64,
+    /// How many runs have to count.
+    pub counting: u64,
+    /// How many threads run them.
+    pub threads: usize,
+}
+
+/// What a search has come to so far.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Runs.
+    pub runs: u64,
+    /// Those that count: enough took part, and enough was done to them.
+    pub counted: u64,
+    /// Operations that were called.
+    pub operations: u64,
+    /// Claims that were granted.
+    pub grants: u64,
+    /// How much time was simulated.
+    pub simulated: Duration,
+    /// How long it took.
+    pub took: Duration,
+    /// Which faults struck what.
+    pub coverage: Coverage,
+    /// The run of the lowest seed that broke an invariant.
+    pub failure: Option<Verdict>,
+}
+
+impl Findings {
+    /// Runs a second.
+    pub fn seeds_per_second(&self) -> f64 {
+        self.runs as f64 / self.took.as_secs_f64().max(1e-9)
+    }
+
+    /// Simulated seconds a second.
+    pub fn speed_up(&self) -> f64 {
+        self.simulated.as_secs_f64() / self.took.as_secs_f64().max(1e-9)
+    }
+
+    fn add(&mut self, verdict: Verdict) {
+        self.runs += 1;
+        self.counted += u64::from(verdict.tally.counts());
+        self.operations += verdict.tally.operations as u64;
+        self.grants += verdict.tally.grants as u64;
+        self.simulated += verdict.simulated;
+        self.coverage.add(verdict.coverage.clone());
+        let is_lower = |failure: &Verdict| failure.plan.seed < verdict.plan.seed;
+        if !verdict.violations.is_empty() && !self.failure.as_ref().is_some_and(is_lower) {
+            self.failure = Some(verdict);
+        }
+    }
+}
+
+impl Search {
+    /// Runs seeds until enough of them count or one fails, and then those that were begun.
+    /// `progress` is told every now and then.
+    ///
+    /// # Errors
+    /// The workload does not fit the module.
+    pub fn run(
+        &self,
+        subject: &Subject,
+        mut progress: impl FnMut(&Findings),
+    ) -> Result<Findings, PlanError> {
+        let began = Instant::now();
+        let next = AtomicU64::new(self.first);
+        let is_over = AtomicBool::new(false);
+        let (sender, verdicts) = channel();
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads.max(1) {
+                let (sender, next, is_over) = (sender.clone(), &next, &is_over);
+                scope.spawn(move || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let seed = next.fetch_add(1, Ordering::Relaxed);
+                        let plan: Plan = workload::plan(subject, seed);
+                        let verdict = Verdict::of(subject, plan).map(|mut verdict| {
+                            if verdict.violations.is_empty() {
+                                verdict.history = Vec::new();
+                            }
+                            verdict
+                        });
+                        if sender.send(verdict).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let mut findings = Findings::default();
+            let mut failed = None;
+            for verdict in verdicts {
+                match verdict {
+                    Ok(verdict) => findings.add(verdict),
+                    Err(error) => failed = Some(error),
+                }
+                let is_done = findings.counted >= self.counting;
+                if is_done || findings.failure.is_some() || failed.is_some() {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                findings.took = began.elapsed();
+                progress(&findings);
+            }
+            findings.took = began.elapsed();
+            failed.map_or(Ok(findings), Err)
+        })
+    }
+}

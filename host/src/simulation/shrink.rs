@@ -1,0 +1,114 @@
+//! Makes a failing plan small: leaves out whatever is not needed to break the same invariant.
+
+use super::plan::{Plan, Step};
+use super::subject::Subject;
+use super::verdict::Verdict;
+
+/// How many smaller plans are tried. Each takes a few hundredths of a second.
+const ATTEMPTS: usize = 600;
+
+/// The smallest failing run found; the one given if none is smaller.
+pub fn shrink(subject: &Subject, failing: Verdict, invariant: &str) -> Verdict {
+    let mut shrinking = Shrinking { subject, invariant, smallest: failing, left: ATTEMPTS };
+    // What one pass leaves out may make room for another.
+    loop {
+        let size = size(&shrinking.smallest.plan);
+        shrinking.drop_faults();
+        shrinking.drop_applications();
+        shrinking.drop_steps();
+        if size == self::size(&shrinking.smallest.plan) || shrinking.left == 0 {
+            return shrinking.smallest;
+        }
+    }
+}
+
+/// What there is to leave out.
+fn size(plan: &Plan) -> usize {
+    let steps: usize = plan.applications.iter().map(|application| application.steps.len()).sum();
+    plan.faults.len() + plan.applications.len() + steps
+}
+
+struct Shrinking<'a> {
+    subject: &'a Subject,
+    invariant: &'a str,
+    smallest: Verdict,
+    left: usize,
+}
+
+impl Shrinking<'_> {
+    /// Whether a smaller plan fails as well; it is then the smallest.
+    fn fails(&mut self, plan: Plan) -> bool {
+        if self.left == 0 {
+            return false;
+        }
+        self.left -= 1;
+        match Verdict::of(self.subject, plan) {
+            Ok(verdict) if verdict.breaks(self.invariant) => {
+                self.smallest = verdict;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Leaves out runs of items, the longest first: `without` makes the plan that lacks those from
+    /// `at` on.
+    fn drop_runs(
+        &mut self,
+        count: impl Fn(&Plan) -> usize,
+        without: impl Fn(&mut Plan, usize, usize),
+    ) {
+        let mut length = count(&self.smallest.plan);
+        while length > 0 {
+            let mut at = 0;
+            while at < count(&self.smallest.plan) {
+                let mut plan = self.smallest.plan.clone();
+                without(&mut plan, at, length);
+                if !self.fails(plan) {
+                    at += length;
+                }
+            }
+            length /= 2;
+        }
+    }
+
+    fn drop_faults(&mut self) {
+        self.drop_runs(
+            |plan| plan.faults.len(),
+            |plan, at, length| cut(&mut plan.faults, at, length),
+        );
+    }
+
+    fn drop_applications(&mut self) {
+        self.drop_runs(
+            |plan| plan.applications.len(),
+            |plan, at, length| cut(&mut plan.applications, at, length),
+        );
+    }
+
+    fn drop_steps(&mut self) {
+        for number in 0..self.smallest.plan.applications.len() {
+            let steps = |plan: &Plan| plan.applications.get(number).map_or(0, |it| it.steps.len());
+            self.drop_runs(steps, |plan, at, length| {
+                if let Some(application) = plan.applications.get_mut(number) {
+                    cut(&mut application.steps, at, length);
+                }
+            });
+        }
+        // What is left waits no longer than it must.
+        for number in 0..self.smallest.plan.applications.len() {
+            let mut plan = self.smallest.plan.clone();
+            if let Some(application) = plan.applications.get_mut(number) {
+                application.steps.retain(|step| !matches!(step, Step::Rest { .. }));
+            }
+            if plan != self.smallest.plan {
+                self.fails(plan);
+            }
+        }
+    }
+}
+
+fn cut<T>(items: &mut Vec<T>, at: usize, length: usize) {
+    let end = at.saturating_add(length).min(items.len());
+    items.drain(at.min(end)..end);
+}

@@ -1,0 +1,133 @@
+//! What is simulated: a module, ready to be run under fuel.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::history::What;
+use super::judges;
+use super::plan::Plan;
+use super::{workload, world};
+use crate::guest::{
+    CompileCache, Configuration, Engine, EngineError, EngineOptions, Limits, Module, ModuleError,
+    Pace,
+};
+use crate::session::Omission;
+
+/// Participants of one run, those included that are just ending.
+const PARTICIPANTS: u32 = 64;
+
+/// What a call may use: some 100 ms of an ordinary processor, as `limits.cpu-per-call` has it.
+const FUEL: u64 = 200_000_000;
+
+/// Runs without faults, to see which host calls a module makes.
+const LESSONS: u64 = 16;
+
+/// A module, ready to be run.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    pub(super) module: Module,
+    pub(super) limits: Limits,
+    config: Option<Value>,
+    pub(super) omission: Option<Omission>,
+    /// The host calls it makes, and how often on each host in a run without faults.
+    host_calls: Vec<(String, u64)>,
+}
+
+/// Why a module cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubjectError {
+    /// There is no engine for it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// It is no module for this host.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// Its config is wrong.
+    #[error("the config does not fit the module: {0}")]
+    Config(String),
+}
+
+impl Subject {
+    /// Compiles a module to be run under fuel, each thread of runs its own.
+    ///
+    /// # Errors
+    /// It is no module for this host, or the config does not fit it.
+    pub fn new(
+        name: &str,
+        bytes: &[u8],
+        config: Option<Value>,
+        cache: CompileCache,
+    ) -> Result<Self, SubjectError> {
+        let limits = Limits::default();
+        let engine = Engine::new(&EngineOptions {
+            participants: PARTICIPANTS,
+            memory: limits.memory,
+            table_elements: limits.table_elements,
+            cache,
+            pace: Pace::Fuel(FUEL),
+        })?;
+        let subject = Subject {
+            module: Module::load(&engine, name, bytes)?,
+            limits,
+            config,
+            omission: None,
+            host_calls: Vec::new(),
+        };
+        subject.configuration(None)?;
+        Ok(subject.learn())
+    }
+
+    /// Looks which host calls it makes, so that faults can wait for each of them.
+    fn learn(self) -> Self {
+        let mut made: BTreeMap<String, u64> = BTreeMap::new();
+        for seed in 0..LESSONS {
+            let plan = Plan { faults: Vec::new(), ..workload::plan(&self, seed) };
+            // What cannot be run is told when it is asked for.
+            let history = world::run(&self, &plan).map_or_else(|_| Vec::new(), |run| run.history);
+            for entry in history {
+                if let What::HostCall { name, .. } = entry.what {
+                    *made.entry(name).or_default() += 1;
+                }
+            }
+        }
+        let hosts = u64::from(workload::HOSTS) * LESSONS;
+        let average = |(name, made): (String, u64)| (name, made.div_ceil(hosts));
+        Subject { host_calls: made.into_iter().map(average).collect(), ..self }
+    }
+
+    /// The host calls it makes, and how often on each host in a run without faults.
+    pub fn host_calls(&self) -> &[(String, u64)] {
+        &self.host_calls
+    }
+
+    /// The same, on hosts that leave a rule of theirs out: where debug assertions are on.
+    #[must_use]
+    pub fn without(self, rule: Omission) -> Self {
+        Subject { omission: Some(rule), ..self }
+    }
+
+    /// The interface that it exports, by which it is judged.
+    pub fn interface(&self) -> judges::Interface {
+        judges::Interface::of(&self.module.interface().name)
+    }
+
+    /// Its operations' names, and whether each can be called without arguments.
+    pub fn operations(&self) -> Vec<(String, bool)> {
+        let operations = &self.module.interface().operations;
+        let is_bare = |operation: &crate::guest::Operation| operation.parameters.is_empty();
+        operations
+            .iter()
+            .map(|operation| (operation.name.to_string(), is_bare(operation)))
+            .collect()
+    }
+
+    pub(super) fn configuration(
+        &self,
+        given: Option<&Value>,
+    ) -> Result<Configuration, SubjectError> {
+        let config = given.or(self.config.as_ref());
+        self.module.configuration(config).map_err(|error| SubjectError::Config(error.to_string()))
+    }
+}

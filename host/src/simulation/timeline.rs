@@ -1,0 +1,206 @@
+//! A run as people read it: who did what, and what was done to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::history::{Change, Entry, HostId, Outcome, ParticipantId, Told, What};
+use super::judges::Violation;
+
+/// How many lines are shown: those before what was broken, the latest ones.
+const MOST_LINES: usize = 60;
+
+/// The part of a run that leads to a violation, one line for each thing that happened.
+pub fn around(history: &[Entry], violation: &Violation) -> Vec<String> {
+    let mut scribe = Scribe::default();
+    let mut lines = Vec::new();
+    for (index, entry) in history.iter().enumerate() {
+        let text = scribe.tell(&entry.what);
+        if index > violation.at {
+            break;
+        }
+        if let Some((who, text)) = text {
+            let mark = if index == violation.at { ">" } else { " " };
+            lines.push(format!("{mark} {:>9.3} s  {who:<17} {text}", seconds(entry.at_us)));
+        }
+    }
+    let skipped = lines.len().saturating_sub(MOST_LINES);
+    let mut shown = lines.split_off(skipped);
+    if skipped > 0 {
+        shown.insert(0, format!("  … {skipped} lines before"));
+    }
+    shown
+}
+
+fn seconds(at_us: u64) -> f64 {
+    at_us as f64 / 1e6
+}
+
+/// Knows the names of things.
+#[derive(Debug, Default)]
+struct Scribe {
+    hosts: BTreeMap<ParticipantId, HostId>,
+    mount: String,
+    host_calls: BTreeMap<u64, (String, String)>,
+    ended: BTreeSet<ParticipantId>,
+}
+
+impl Scribe {
+    /// Who it is about, and what there is to say of it; nothing for what nobody needs to know.
+    fn tell(&mut self, what: &What) -> Option<(String, String)> {
+        let (who, text) = match what {
+            What::Txn { zxid, session, changes } => {
+                return self
+                    .txn(*zxid, *session, changes)
+                    .map(|text| ("ensemble".to_owned(), text));
+            }
+            What::SessionOpened { host, session, .. } => {
+                (host_name(*host), format!("opens session {session:#x}"))
+            }
+            What::SessionLost { host, why, .. } => {
+                (host_name(*host), format!("gives its session up: {why}"))
+            }
+            What::Joined { participant, host, mount, .. } => {
+                self.hosts.insert(*participant, *host);
+                self.mount.clone_from(mount);
+                (name(*participant), format!("joins on host {host}"))
+            }
+            What::Invoked { participant, operation, .. } => {
+                (name(*participant), format!("is asked to {operation}"))
+            }
+            What::Returned { participant, outcome, .. } => {
+                (name(*participant), format!("answers {}", self.outcome(outcome)))
+            }
+            What::Withdrawn { participant, .. } => {
+                (name(*participant), "its caller gives up".to_owned())
+            }
+            What::Leaving { participant } => (name(*participant), "is asked to leave".to_owned()),
+            What::Told { participant, notice } => {
+                (name(*participant), self.told(*participant, notice)?)
+            }
+            What::Wrote { participant, fence, accepted } => {
+                let how = if *accepted { "taken" } else { "refused" };
+                (name(*participant), format!("writes under fence {fence}: {how}"))
+            }
+            What::HostCall { number, name, paths, .. } => {
+                let paths: Vec<String> = paths.iter().map(|path| self.short(path)).collect();
+                self.host_calls.insert(*number, (name.clone(), paths.join(" ")));
+                return None;
+            }
+            What::HostCallAnswered { participant, number, answer, created } => {
+                let (call, about) = self.host_calls.remove(number)?;
+                let created = created.as_deref().map(|path| format!(" {}", self.short(path)));
+                let created = created.unwrap_or_default();
+                (name(*participant), format!("  {call} {about} -> {answer}{created}"))
+            }
+            What::Event { host, event, path, .. } => {
+                (host_name(*host), format!("  event: {} {event}", self.short(path)))
+            }
+            What::Woken { participant, tags } => {
+                (name(*participant), format!("  is woken: {tags:?}"))
+            }
+            What::Fault { fault, host, struck } => {
+                let struck = match struck.as_slice() {
+                    [] => String::new(),
+                    calls => format!(", in the middle of {}", calls.join(", ")),
+                };
+                let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
+                (who, format!("*** {}{struck}", fault.name()))
+            }
+            What::Healed { fault, host } => {
+                let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
+                (who, format!("*** {} is over", fault.name()))
+            }
+            What::Calm => ("everybody".to_owned(), "no faults from here on".to_owned()),
+            What::Final { .. } => ("everybody".to_owned(), "all is over".to_owned()),
+            What::Request { .. } => return None,
+        };
+        Some((who, text))
+    }
+
+    fn txn(&self, zxid: i64, session: i64, changes: &[Change]) -> Option<String> {
+        let told = changes.iter().filter_map(|change| match change {
+            Change::Created { path, .. } => Some(format!("creates {}", self.short(path))),
+            Change::Deleted { path } => Some(format!("deletes {}", self.short(path))),
+            Change::DataSet { path } => Some(format!("sets {}", self.short(path))),
+            Change::SessionClosed { session } => Some(format!("ends session {session:#x}")),
+            Change::SessionCreated { .. } => None,
+        });
+        let told: Vec<String> = told.collect();
+        let by = if session == 0 { String::new() } else { format!(" for session {session:#x}") };
+        (!told.is_empty()).then(|| format!("txn {zxid}: {}{by}", told.join(", ")))
+    }
+
+    fn told(&mut self, participant: ParticipantId, notice: &Told) -> Option<String> {
+        Some(match notice {
+            Told::Waiting { path } => format!("waits as {}", self.short(path)),
+            Told::Held { path, fence } => format!("HOLDS {} with fence {fence}", self.short(path)),
+            Told::Released { path } => format!("gives up {}", self.short(path)),
+            Told::Suspended => "is in doubt".to_owned(),
+            Told::Resumed => "is in doubt no more".to_owned(),
+            Told::Emitted { event, detail } => {
+                let detail: Vec<String> = detail
+                    .iter()
+                    .map(|(key, value)| format!("{key}={}", self.short(value)))
+                    .collect();
+                format!("says {event} {}", detail.join(" "))
+            }
+            Told::Lost { reason } => format!("LOST what it held: {reason}"),
+            Told::Ended { how, fault } => {
+                self.ended.insert(participant);
+                let fault = fault.as_deref().map(|fault| format!(": {fault}"));
+                format!("has ended ({how}{})", fault.unwrap_or_default())
+            }
+        })
+    }
+
+    fn outcome(&self, outcome: &Outcome) -> String {
+        match outcome {
+            Outcome::Ok { value, .. } => self.short(&format!("ok {value}")),
+            Outcome::Err { value, .. } => self.short(&format!("error {value}")),
+            Outcome::Cancelled => "cancelled".to_owned(),
+            Outcome::Ended => "nothing: it has ended".to_owned(),
+            Outcome::Busy => "busy".to_owned(),
+        }
+    }
+
+    /// Paths as the component sees them, and of each UUID only the beginning.
+    fn short(&self, text: &str) -> String {
+        let text = match self.mount.as_str() {
+            "" => text.to_owned(),
+            mount => text.replace(mount, ""),
+        };
+        let mut short = String::with_capacity(text.len());
+        let mut digits = String::new();
+        for character in text.chars() {
+            if character.is_ascii_hexdigit() || (character == '-' && !digits.is_empty()) {
+                digits.push(character);
+                continue;
+            }
+            flush(&mut digits, &mut short);
+            short.push(character);
+        }
+        flush(&mut digits, &mut short);
+        short
+    }
+}
+
+/// Of something as long as a UUID the first four digits stay, and what stands behind the UUID.
+fn flush(digits: &mut String, short: &mut String) {
+    const UUID: usize = 32;
+    if digits.chars().filter(char::is_ascii_hexdigit).count() >= UUID {
+        let length = if digits.contains('-') { UUID + 4 } else { UUID };
+        short.extend(digits.chars().take(4));
+        short.push('…');
+        short.extend(digits.chars().skip(length));
+    } else {
+        short.push_str(digits);
+    }
+    digits.clear();
+}
+
+fn name(participant: ParticipantId) -> String {
+    format!("participant {participant}")
+}
+
+fn host_name(host: HostId) -> String {
+    format!("host {host}")
+}

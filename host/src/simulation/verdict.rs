@@ -1,0 +1,68 @@
+//! A run and what the judges say of it.
+
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::coverage::{Coverage, Tally};
+use super::history::Entry;
+use super::judges::{self, Violation};
+use super::plan::Plan;
+use super::subject::Subject;
+use super::world::{self, PlanError, Run};
+
+/// A run and what the judges say of it.
+#[derive(Debug)]
+pub struct Verdict {
+    /// What was run.
+    pub plan: Plan,
+    /// What was broken, the earliest first.
+    pub violations: Vec<Violation>,
+    /// What happened, in numbers.
+    pub tally: Tally,
+    /// Which faults struck what.
+    pub coverage: Coverage,
+    /// How much time was simulated.
+    pub simulated: Duration,
+    /// All that happened.
+    pub history: Vec<Entry>,
+}
+
+impl Verdict {
+    /// Runs a plan and has it judged.
+    ///
+    /// # Errors
+    /// The plan does not fit the module.
+    pub fn of(subject: &Subject, plan: Plan) -> Result<Self, PlanError> {
+        let Run { history, simulated } = world::run(subject, &plan)?;
+        Ok(Verdict {
+            violations: judges::judge(&history, subject.interface()),
+            tally: Tally::of(&history),
+            coverage: Coverage::of(&history),
+            plan,
+            simulated,
+            history,
+        })
+    }
+
+    /// Whether the same invariant is broken as in another run.
+    pub fn breaks(&self, invariant: &str) -> bool {
+        self.violations.iter().any(|violation| violation.invariant == invariant)
+    }
+
+    /// The SHA-256 of the history's lines, in hexadecimal: equal for equal runs.
+    pub fn digest(&self) -> String {
+        let mut digest = Sha256::new();
+        for line in lines(&self.history) {
+            digest.update(line.as_bytes());
+            digest.update(b"\n");
+        }
+        crate::modules::hex(&digest.finalize())
+    }
+}
+
+/// A history as lines of JSON.
+pub fn lines(history: &[Entry]) -> impl Iterator<Item = String> {
+    // All of it is strings, numbers and JSON values, which never fail to be written.
+    history.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default())
+}

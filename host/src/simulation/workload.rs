@@ -1,0 +1,154 @@
+//! The plan of a seed: who uses the recipe and how, and what is done to them. Each seed switches
+//! some kinds of faults on and leaves the others off, so that their combinations are explored, too.
+
+use serde_json::{Value, json};
+
+use super::chance::Chance;
+use super::history::{FaultKind, HostId};
+use super::judges::Interface;
+use super::plan::{Application, Fault, Plan, Step, When};
+use super::subject::Subject;
+
+pub(super) const HOSTS: HostId = 3;
+const SERVERS: usize = 3;
+
+/// How many applications there are, and how many operations each calls.
+const APPLICATIONS: (u64, u64) = (6, 8);
+const ROUNDS: (u64, u64) = (5, 8);
+
+/// How many faults come.
+const FAULTS: (u64, u64) = (3, 8);
+
+/// How long into a run faults come, and which request of a host's they wait for.
+const FAULTS_UNTIL_MS: u64 = 12_000;
+const LAST_REQUEST: u64 = 70;
+
+/// One run in so many begins close to where the children's counter wraps.
+const WRAPS_IN: u64 = 8;
+
+/// The plan of a seed.
+pub fn plan(subject: &Subject, seed: u64) -> Plan {
+    let mut chance = Chance::new(seed, "workload");
+    let session_timeout_ms = chance.within(3, 6) * 1_000;
+    let counter = match chance.within(1, WRAPS_IN) {
+        1 => i32::MAX - i32::try_from(chance.within(1, 12)).unwrap_or(1),
+        _ => 0,
+    };
+    let count = chance.within(APPLICATIONS.0, APPLICATIONS.1);
+    let applications = (0..count)
+        .map(|number| {
+            // The first six are two on each host; the others are anywhere.
+            let host = if number < 6 { number % 3 } else { chance.within(0, 2) };
+            let host = HostId::try_from(host).unwrap_or(0);
+            Application { host, config: None, steps: steps(subject, number, &mut chance) }
+        })
+        .collect();
+    let faults = faults(subject, &mut Chance::new(seed, "faults"));
+    Plan { seed, servers: SERVERS, hosts: HOSTS, session_timeout_ms, counter, applications, faults }
+}
+
+fn steps(subject: &Subject, number: u64, chance: &mut Chance) -> Vec<Step> {
+    let mut steps = vec![Step::Rest { ms: chance.within(0, 300) }];
+    let rounds = chance.within(ROUNDS.0, ROUNDS.1);
+    for _ in 0..rounds {
+        match subject.interface() {
+            Interface::Lock => lock_round(chance, &mut steps),
+            Interface::LeaderElection => election_round(number, chance, &mut steps),
+            Interface::Unknown => any_round(subject, chance, &mut steps),
+        }
+        steps.push(Step::Rest { ms: chance.within(0, 400) });
+    }
+    steps
+}
+
+fn call(operation: &str, deadline_ms: Option<u64>) -> Step {
+    Step::Call { operation: operation.to_owned(), arguments: json!({}), deadline_ms }
+}
+
+fn deadline(chance: &mut Chance, percent: u64) -> Option<u64> {
+    chance.happens(percent).then(|| chance.within(10, 2_500))
+}
+
+fn lock_round(chance: &mut Chance, steps: &mut Vec<Step>) {
+    match chance.within(1, 20) {
+        1..=14 => steps.push(call("acquire", deadline(chance, 25))),
+        15..=17 => steps.push(call("try-acquire", None)),
+        _ => return steps.push(call("contenders", None)),
+    }
+    steps.push(Step::Work { ms: chance.within(0, 250) });
+    if chance.happens(15) {
+        // Whoever holds gets the same grant again.
+        steps.push(call("acquire", deadline(chance, 50)));
+        steps.push(Step::Work { ms: chance.within(0, 50) });
+    }
+    steps.push(if chance.happens(85) { call("release", None) } else { Step::Leave });
+}
+
+fn election_round(number: u64, chance: &mut Chance, steps: &mut Vec<Step>) {
+    // The last of the first six watches the others.
+    if number == 5 || chance.happens(20) {
+        steps.push(call("observe", None));
+        steps.push(Step::Rest { ms: chance.within(200, 1_500) });
+        return steps.push(call("leader", None));
+    }
+    steps.push(call("volunteer", None));
+    steps.push(Step::AwaitClaim { ms: chance.within(800, 3_000) });
+    for _ in 0..chance.within(1, 2) {
+        // The second one replaces the first.
+        let data: Value = json!({ "data": format!("term of {number}") });
+        let (operation, deadline_ms) = ("announce".to_owned(), Some(2_000));
+        steps.push(Step::Call { operation, arguments: data, deadline_ms });
+        steps.push(Step::Work { ms: chance.within(0, 150) });
+    }
+    if chance.happens(20) {
+        steps.push(call("leader", None));
+    }
+    // Whoever leaves has its announcement deleted by the host, while the next one announces.
+    steps.push(if chance.happens(50) { call("resign", None) } else { Step::Leave });
+}
+
+/// Of an interface that nobody knows: whatever can be called without arguments.
+fn any_round(subject: &Subject, chance: &mut Chance, steps: &mut Vec<Step>) {
+    let bare: Vec<String> = subject
+        .operations()
+        .into_iter()
+        .filter(|(_, is_bare)| *is_bare)
+        .map(|(it, _)| it)
+        .collect();
+    for _ in 0..chance.within(1, 3) {
+        // What may block for ever is given up.
+        let deadline_ms = Some(chance.within(10, 2_500));
+        match chance.pick(&bare) {
+            Some(operation) => steps.push(call(operation, deadline_ms)),
+            None => return,
+        }
+        steps.push(Step::Work { ms: chance.within(0, 250) });
+    }
+    if chance.happens(50) {
+        steps.push(Step::Leave);
+    }
+}
+
+fn faults(subject: &Subject, chance: &mut Chance) -> Vec<Fault> {
+    let kinds: Vec<FaultKind> = FaultKind::ALL.into_iter().filter(|_| chance.happens(45)).collect();
+    let count = chance.within(FAULTS.0, FAULTS.1);
+    let fault = |_| {
+        let fault = *chance.pick(&kinds)?;
+        let when = match (chance.within(1, 4), chance.pick(subject.host_calls())) {
+            (1, _) | (_, None) => When::At { ms: chance.within(100, FAULTS_UNTIL_MS) },
+            (2, _) => When::Request { nth: chance.within(1, LAST_REQUEST) },
+            (_, Some((name, made))) => {
+                When::HostCall { name: name.clone(), nth: chance.within(1, *made) }
+            }
+        };
+        let host = HostId::try_from(chance.within(0, u64::from(HOSTS) - 1)).unwrap_or(0);
+        let ms = match fault {
+            FaultKind::Pause => chance.within(200, 12_000),
+            FaultKind::HostKill => chance.within(100, 3_000),
+            FaultKind::LeaderChange => chance.within(100, 1_500),
+            _ => chance.within(100, 4_000),
+        };
+        Some(Fault { fault, when, host, ms })
+    };
+    (0..count).filter_map(fault).collect()
+}

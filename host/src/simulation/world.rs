@@ -1,0 +1,302 @@
+//! One run: an ensemble, its hosts and their applications, from the beginning to the end, in
+//! simulated time.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wok_embedded::replica::Replica;
+
+use super::application::Alive;
+use super::chance::Chance;
+use super::history::{CallId, Entry, HostId, Left, Outcome, ParticipantId, What};
+use super::nemesis::Nemesis;
+use super::network::Network;
+use super::plan::{Plan, Step};
+use super::process::Process;
+use super::recorder::Recorder;
+use super::servers::Servers;
+use super::subject::Subject;
+use crate::guest::Mount;
+use crate::tasks::Tasks;
+
+/// What the recipe sees as `/`.
+const MOUNT: &str = "/wok/recipe";
+const ABOVE_MOUNT: &str = "/wok";
+
+/// When faults stop coming at the latest.
+const FAULTS_FOR: Duration = Duration::from_secs(40);
+
+/// How long applications may then take to finish. Longer than any of them should.
+const FINISH_WITHIN: Duration = Duration::from_secs(60);
+
+/// Why a plan cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {problem}")]
+pub struct PlanError {
+    /// Where in the plan.
+    pub place: String,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub struct Run {
+    /// All that happened.
+    pub history: Vec<Entry>,
+    /// How much time was simulated.
+    pub simulated: Duration,
+}
+
+/// What all parts of a run share.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) subject: Subject,
+    pub(super) plan: Plan,
+    pub(super) mount: Mount,
+    pub(super) began: Instant,
+    pub(super) recorder: Arc<Recorder>,
+    pub(super) network: Network,
+    state: Mutex<State>,
+    next_participant: AtomicU32,
+    next_call: AtomicU32,
+    /// The guarded resource: the highest fence it has seen.
+    guarded: AtomicU64,
+    progressed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By application: its next step, none when it has finished.
+    positions: BTreeMap<usize, usize>,
+    finished: usize,
+    alive: BTreeMap<ParticipantId, Alive>,
+    open_calls: BTreeMap<CallId, ParticipantId>,
+}
+
+/// Checks a plan against the module that it is for.
+///
+/// # Errors
+/// An operation or its arguments, a config or a host number do not fit.
+pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
+    let wrong = |place: String, problem: String| Err(PlanError { place, problem });
+    for (number, application) in plan.applications.iter().enumerate() {
+        let place = format!("applications[{number}]");
+        if application.host >= plan.hosts {
+            let hosts = plan.hosts;
+            return wrong(place, format!("host {}: there are {hosts}, from 0", application.host));
+        }
+        if let Err(error) = subject.configuration(application.config.as_ref()) {
+            return wrong(format!("{place}.config"), error.to_string());
+        }
+        for (index, step) in application.steps.iter().enumerate() {
+            let Step::Call { operation, arguments, .. } = step else { continue };
+            let none = Value::Object(serde_json::Map::new());
+            let body = if arguments.is_null() { &none } else { arguments };
+            if let Err(error) = subject.module.arguments(operation, body) {
+                return wrong(format!("{place}.steps[{index}]"), error.to_string());
+            }
+        }
+    }
+    for (number, fault) in plan.faults.iter().enumerate() {
+        if fault.host >= plan.hosts {
+            let problem = format!("host {}: there are {}, from 0", fault.host, plan.hosts);
+            return wrong(format!("faults[{number}]"), problem);
+        }
+    }
+    Ok(())
+}
+
+/// Runs a plan. The same module and plan give the same history, every time.
+///
+/// # Errors
+/// The plan does not fit the module, or there is no runtime to be had.
+pub fn run(subject: &Subject, plan: &Plan) -> Result<Run, PlanError> {
+    check(subject, plan)?;
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime
+        .map_err(|error| PlanError { place: "runtime".to_owned(), problem: error.to_string() })?;
+    let mount = Mount::new(MOUNT)
+        .map_err(|error| PlanError { place: "mount".to_owned(), problem: error.to_string() })?;
+    Ok(runtime.block_on(live(subject.clone(), plan.clone(), mount)))
+}
+
+async fn live(subject: Subject, plan: Plan, mount: Mount) -> Run {
+    let began = Instant::now();
+    let recorder = Arc::new(Recorder::new());
+    let mut parents = vec![ABOVE_MOUNT.to_owned()];
+    if plan.counter != 0 {
+        parents.push(MOUNT.to_owned());
+    }
+    let (sprung, springing) = mpsc::unbounded_channel();
+    let servers = Servers::new(plan.servers.max(1), &parents, plan.counter);
+    let chance = Chance::new(plan.seed, "network");
+    let network = Network::new(servers, Arc::clone(&recorder), chance, sprung);
+    let world = Arc::new(World {
+        subject,
+        plan,
+        mount,
+        began,
+        recorder,
+        network,
+        state: Mutex::default(),
+        next_participant: AtomicU32::new(0),
+        next_call: AtomicU32::new(0),
+        guarded: AtomicU64::new(0),
+        progressed: Notify::new(),
+    });
+    let tasks = Tasks::on(Handle::current());
+    tasks.spawn("simulated network", world.network.clone().run());
+    let hosts = 0..world.plan.hosts;
+    let processes = hosts.map(|host| (host, Process::start(&world, host, 0))).collect();
+    let nemesis = Nemesis::new(Arc::clone(&world), processes, tasks.clone());
+    nemesis.begin(springing);
+
+    // Both outcomes are told by what the history says.
+    tokio::time::timeout(FAULTS_FOR, world.until_finished()).await.ok();
+    nemesis.heal().await;
+    world.recorder.note(What::Calm);
+    tokio::time::timeout(FINISH_WITHIN, world.until_finished()).await.ok();
+    world.end(&nemesis).await;
+
+    let simulated = began.elapsed();
+    nemesis.kill_all();
+    tasks.cancel();
+    Run { history: world.recorder.take(), simulated }
+}
+
+impl World {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn next_participant(&self) -> ParticipantId {
+        self.next_participant.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The next step of an application.
+    pub(super) fn position(&self, application: usize) -> usize {
+        self.state().positions.get(&application).copied().unwrap_or(0)
+    }
+
+    pub(super) fn advance(&self, application: usize) {
+        *self.state().positions.entry(application).or_insert(0) += 1;
+    }
+
+    pub(super) fn is_finished(&self, application: usize) -> bool {
+        let steps = self.plan.applications.get(application).map_or(0, |it| it.steps.len());
+        self.position(application) > steps
+    }
+
+    pub(super) fn finished(&self, application: usize) {
+        // One past the end: it has left, too.
+        self.advance(application);
+        self.state().finished += 1;
+        self.progressed.notify_waiters();
+    }
+
+    async fn until_finished(&self) {
+        loop {
+            let progressed = self.progressed.notified();
+            tokio::pin!(progressed);
+            progressed.as_mut().enable();
+            if self.state().finished >= self.plan.applications.len() {
+                return;
+            }
+            progressed.await;
+        }
+    }
+
+    pub(super) fn began(&self, id: ParticipantId, host: HostId, killed: CancellationToken) {
+        self.state().alive.insert(id, Alive { host, killed, withdraw: None });
+    }
+
+    pub(super) fn ended(&self, id: ParticipantId) {
+        self.state().alive.remove(&id);
+        self.recorder.forget(id);
+    }
+
+    /// Participants of a host, in the order in which they joined.
+    pub(super) fn alive(&self, host: HostId) -> Vec<(ParticipantId, Alive)> {
+        let state = self.state();
+        let of_host = state.alive.iter().filter(|(_, alive)| alive.host == host);
+        of_host.map(|(id, alive)| (*id, alive.clone())).collect()
+    }
+
+    /// A host was killed: nobody waits for its answers any more.
+    pub(super) fn forget_host(&self, host: HostId) {
+        let mut state = self.state();
+        let State { alive, open_calls, .. } = &mut *state;
+        open_calls.retain(|_, by| alive.get(by).is_none_or(|alive| alive.host != host));
+        alive.retain(|_, alive| alive.host != host);
+        drop(state);
+        self.recorder.forget_host(host);
+    }
+
+    pub(super) fn invoked(
+        &self,
+        participant: ParticipantId,
+        operation: String,
+        arguments: Value,
+        withdraw: CancellationToken,
+    ) -> CallId {
+        let call = self.next_call.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state();
+        state.open_calls.insert(call, participant);
+        if let Some(alive) = state.alive.get_mut(&participant) {
+            alive.withdraw = Some(withdraw);
+        }
+        drop(state);
+        self.recorder.note(What::Invoked { participant, call, operation, arguments });
+        call
+    }
+
+    pub(super) fn returned(&self, participant: ParticipantId, call: CallId, outcome: Outcome) {
+        let mut state = self.state();
+        state.open_calls.remove(&call);
+        if let Some(alive) = state.alive.get_mut(&participant) {
+            alive.withdraw = None;
+        }
+        drop(state);
+        self.recorder.note(What::Returned { participant, call, outcome });
+    }
+
+    /// A write to what the claim guards, which refuses fences that are lower than one it has seen.
+    pub(super) fn write(&self, participant: ParticipantId, fence: u64) {
+        let accepted = self.guarded.fetch_max(fence, Ordering::Relaxed) <= fence;
+        self.recorder.note(What::Wrote { participant, fence, accepted });
+    }
+
+    /// Everybody has finished, or never will: lets time pass, and looks at what is left.
+    async fn end(&self, nemesis: &Nemesis) {
+        let blocked = self.state().open_calls.keys().copied().collect();
+        let timeout = Duration::from_millis(self.plan.session_timeout_ms);
+        // For everything that takes a session's end, and for empty containers.
+        tokio::time::sleep(timeout * 2 + Duration::from_secs(3)).await;
+        let znodes = self.network.truth(left);
+        let watches = nemesis.watches();
+        self.recorder.note(What::Final { znodes, blocked, watches });
+    }
+}
+
+fn left(truth: &Replica) -> BTreeMap<String, Left> {
+    let mut left = BTreeMap::new();
+    let mut unseen = vec![ABOVE_MOUNT.to_owned()];
+    while let Some(path) = unseen.pop() {
+        let Some(node) = truth.tree().get(&path) else { continue };
+        unseen.extend(node.children().map(|name| format!("{path}/{name}")));
+        let stat = node.stat();
+        let ephemeral_owner = stat.ephemeral_owner.max(0);
+        if path != ABOVE_MOUNT {
+            left.insert(path, Left { czxid: stat.czxid, ephemeral_owner });
+        }
+    }
+    left
+}

@@ -1,0 +1,20 @@
+//! Ring 2: the release `.wasm` of recipes in simulation.
+
+mod fingerprints;
+mod rules;
+mod stock;
+
+use wok::guest::CompileCache;
+use wok::modules::ModuleSource;
+use wok::simulation::subject::Subject;
+
+/// A stock recipe, ready to be simulated.
+pub(crate) fn stock(name: &str) -> Subject {
+    let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
+    Subject::new(name, &bytes, None, CompileCache::Off).unwrap()
+}
+
+/// A number from the environment, so that a soak can run more.
+pub(crate) fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap())
+}

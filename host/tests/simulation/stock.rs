@@ -1,0 +1,30 @@
+//! Every stock recipe keeps its promises, whatever is done to it.
+
+use wok::modules::stock_names;
+use wok::simulation::search::Search;
+
+use super::{number, stock};
+
+#[test]
+fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
+    let counting = number("WOK_SEEDS", 1_000);
+    let first = number("WOK_FIRST_SEED", 1);
+    for name in stock_names() {
+        let threads = std::thread::available_parallelism().unwrap().get();
+        let search = Search { first, counting, threads };
+        let findings = search.run(&stock(name), |_| {}).unwrap();
+        if let Some(failure) = findings.failure {
+            let violation = &failure.violations[0];
+            panic!(
+                "{}: {}\nwok test {name} --seed {}",
+                violation.invariant, violation.sentence, failure.plan.seed
+            );
+        }
+        let (fault, call, hits) = findings.coverage.least().unwrap();
+        println!("{name}: {} runs, {} counted", findings.runs, findings.counted);
+        println!("{}", findings.coverage.table());
+        println!("least: {} in the middle of {call}: {hits}", fault.name());
+        assert!(hits > 0, "{name}: {} never struck {call}", fault.name());
+        assert!(findings.grants > counting, "{name}: only {} grants", findings.grants);
+    }
+}

@@ -1,0 +1,71 @@
+//! `wok test`, as somebody types it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use anyhow::Result;
+use serde_json::Value;
+use wok_tests::process::Program;
+use wok_tests::scratch;
+
+#[tokio::test]
+async fn a_seed_gives_the_same_history_in_two_processes() -> Result<()> {
+    for module in ["lock", "leader-election"] {
+        for seed in ["1", "2", "3"] {
+            let mut digests = Vec::new();
+            for _ in 0..2 {
+                let ended = Program::wok()?
+                    .args(["--output", "json", "test", module, "--seed", seed])
+                    .run()
+                    .await?;
+                assert_eq!(ended.code(), Some(0), "{ended:?}");
+                let told: Value = serde_json::from_str(&ended.stdout)?;
+                assert_eq!(told["passed"], true);
+                digests.push(told["history"].as_str().unwrap().to_owned());
+            }
+            assert_eq!(digests[0], digests[1], "{module}, seed {seed}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn seeds_that_pass_are_counted_and_their_faults_are_shown() -> Result<()> {
+    let ended = Program::wok()?.args(["test", "lock", "--seeds", "20"]).run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    for text in ["every invariant held in 2", "seeds/s", "lost-after", "get-children", "least:"] {
+        assert!(ended.stdout.contains(text), "{text:?} in {}", ended.stdout);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() -> Result<()> {
+    let directory = scratch::dir()?;
+    let scenario = directory.path().join("two.toml");
+    let text = "seed = 7\n\
+        [[applications]]\nhost = 0\n\
+        steps = [{ call = { operation = \"acquire\" } }, { work = { ms = 50 } }]\n\
+        [[faults]]\nfault = \"pause\"\nwhen = { at = { ms = 20 } }\nhost = 0\nms = 9000\n";
+    std::fs::write(&scenario, text)?;
+    let path = scenario.to_str().unwrap();
+    let ended = Program::wok()?.args(["test", "lock", "--scenario", path]).run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("every invariant held"), "{}", ended.stdout);
+    for (wrong, told) in [
+        (text.replace("acquire", "aquire"), "applications[0].steps[0]: lock has no operation"),
+        (text.replace("host = 0\nms", "host = 5\nms"), "faults[0]: host 5"),
+        (text.replace("pause", "puase"), "puase"),
+        (text.replace("seed", "sead"), "sead"),
+    ] {
+        std::fs::write(&scenario, wrong)?;
+        let ended = Program::wok()?.args(["test", "lock", "--scenario", path]).run().await?;
+        assert_eq!(ended.code(), Some(78), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} in {}", ended.stderr);
+    }
+    Ok(())
+}
