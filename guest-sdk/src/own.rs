@@ -1,7 +1,7 @@
 //! An own contender znode.
 
 use crate::participant::{self, Fence};
-use crate::zookeeper::Error;
+use crate::zookeeper::{Children, Created, Error};
 use crate::{Contender, Naming};
 
 /// An ephemeral znode of this participant that stands in a line, or holds what it stood for.
@@ -27,7 +27,24 @@ impl Own {
     /// # Errors
     /// As `participant.contend`.
     pub fn contend(parent: &str, naming: &Naming, data: &[u8]) -> Result<Self, Error> {
-        let created = participant::contend(parent, &naming.contender_name(), data)?;
+        Own::of(participant::contend(parent, &naming.contender_name(), data)?, naming)
+    }
+
+    /// Joins the line in `parent` and lists it, in one round trip.
+    ///
+    /// # Errors
+    /// As `participant.contend-and-list`.
+    pub fn contend_and_list(
+        parent: &str,
+        naming: &Naming,
+        data: &[u8],
+    ) -> Result<(Self, Children), Error> {
+        let name = naming.contender_name();
+        let (created, children) = participant::contend_and_list(parent, &name, data)?;
+        Ok((Own::of(created, naming)?, children))
+    }
+
+    fn of(created: Created, naming: &Naming) -> Result<Self, Error> {
         let name = created.path.rsplit('/').next().unwrap_or_default().to_owned();
         let Some(contender) = naming.read(name) else {
             // Not ours to understand, but ours to take away.

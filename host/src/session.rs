@@ -7,7 +7,7 @@
 //! |---|---|
 //! | a contender's create survives a lost reply | `contend.rs` |
 //! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `writes.rs`, `janitor.rs` |
-//! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs` |
+//! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs`, `deletions.rs` |
 //! | the host gives a session up before the server can | `monitor.rs`, `timing.rs` |
 //! | a session is never replaced under the same value | `epoch.rs` |
 //! | what is watched stays within what the client can re-arm | `budget.rs` |
@@ -23,6 +23,7 @@ mod claims;
 mod client;
 mod contend;
 mod core;
+mod deletions;
 mod diagnose;
 mod ensemble;
 mod epoch;

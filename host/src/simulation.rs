@@ -8,7 +8,7 @@
 //!
 //! # Code map
 //! - [`plan`], [`workload`], [`subject`]: what is run, and the plan of a seed
-//! - [`world`], `process`, `application`, `nemesis`: a run and who takes part in it
+//! - [`world`], `stage`, `process`, `application`, `nemesis`: a run and who takes part in it
 //! - `network`, `servers`, `client`, `frames`: the ensemble and the way to it
 //! - [`history`], `recorder`: what happened
 //! - [`judges`], [`verdict`], [`coverage`]: whether that was right, and what it is worth
@@ -39,6 +39,7 @@ mod recorder;
 pub mod search;
 mod servers;
 pub mod shrink;
+mod stage;
 pub mod subject;
 pub mod timeline;
 pub mod verdict;

@@ -9,10 +9,22 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+/// Where tasks run that do not run on a runtime of their own.
+pub trait Spawn: std::fmt::Debug + Send + Sync {
+    /// Starts a task.
+    fn spawn(&self, task: Pin<Box<dyn Future<Output = ()> + Send>>);
+}
+
+#[derive(Debug, Clone)]
+enum Home {
+    Runtime(Handle),
+    Elsewhere(Arc<dyn Spawn>),
+}
+
 /// Tasks that end together.
 #[derive(Debug, Clone)]
 pub struct Tasks {
-    runtime: Handle,
+    home: Home,
     tracker: TaskTracker,
     cancelled: CancellationToken,
     gate: Option<Gate>,
@@ -22,12 +34,19 @@ impl Tasks {
     /// Tasks that will run on `runtime`.
     pub fn on(runtime: Handle) -> Self {
         let (tracker, cancelled) = (TaskTracker::new(), CancellationToken::new());
-        Tasks { runtime, tracker, cancelled, gate: None }
+        Tasks { home: Home::Runtime(runtime), tracker, cancelled, gate: None }
+    }
+
+    /// Tasks of a simulation, which says where they run.
+    pub fn staged(home: Arc<dyn Spawn>) -> Self {
+        let (tracker, cancelled) = (TaskTracker::new(), CancellationToken::new());
+        Tasks { home: Home::Elsewhere(home), tracker, cancelled, gate: None }
     }
 
     /// The same, of a simulated process: they run only while its gate is open.
-    pub fn behind(runtime: Handle, gate: Gate) -> Self {
-        Tasks { gate: Some(gate), ..Tasks::on(runtime) }
+    #[must_use]
+    pub fn behind(self, gate: Gate) -> Self {
+        Tasks { gate: Some(gate), ..self }
     }
 
     /// Starts a task. It is dropped at its next await when the tasks are cancelled, so whatever
@@ -45,12 +64,10 @@ impl Tasks {
                 tracing::trace!(name, "task cancelled");
             }
         });
-        self.runtime.spawn(task);
-    }
-
-    /// The runtime that the tasks run on.
-    pub fn runtime(&self) -> &Handle {
-        &self.runtime
+        match &self.home {
+            Home::Runtime(runtime) => drop(runtime.spawn(task)),
+            Home::Elsewhere(home) => home.spawn(Box::pin(task)),
+        }
     }
 
     /// Asks all tasks to end.

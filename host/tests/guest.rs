@@ -9,6 +9,8 @@
 
 #[path = "guest/calls.rs"]
 mod calls;
+#[path = "guest/contending.rs"]
+mod contending;
 #[path = "guest/docs.rs"]
 mod docs;
 #[path = "guest/echo.rs"]

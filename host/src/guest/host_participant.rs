@@ -3,11 +3,12 @@
 use std::pin::pin;
 
 use wasmtime::Result;
+use wasmtime::component::Resource;
 
 use super::answer::{Failed, settled, unless_cancelled};
 use super::bindings::wok::recipe::participant::{ContenderName, Host, Level};
 use super::bindings::wok::recipe::zookeeper::{Created, Error};
-use super::state::State;
+use super::state::{ChildList, State};
 use super::surroundings::LogLevel;
 use crate::session;
 
@@ -30,6 +31,17 @@ impl Host for State {
     ) -> Result<Result<Created, Error>> {
         self.count_calls(1).await?;
         Ok(self.contend_under(&parent, name, data).await)
+    }
+
+    async fn contend_and_list(
+        &mut self,
+        parent: String,
+        name: ContenderName,
+        data: Vec<u8>,
+    ) -> Result<Result<(Created, Resource<ChildList>), Error>> {
+        // A request each.
+        self.count_calls(2).await?;
+        Ok(self.contend_under_and_list(&parent, name, data).await)
     }
 
     async fn claim(&mut self, path: String) -> Result<Result<u64, Error>> {
@@ -80,6 +92,30 @@ impl State {
         let (path, stat) = self.run_errand("contend", paths, path_of_created, errand).await?;
         self.surroundings.voice.waiting(&path);
         self.created(&path, &stat)
+    }
+
+    async fn contend_under_and_list(
+        &mut self,
+        parent: &str,
+        name: ContenderName,
+        data: Vec<u8>,
+    ) -> Result<(Created, Resource<ChildList>), Error> {
+        self.check_child_lists(1)?;
+        let parent = self.resolve(parent)?;
+        let name = session::ContenderName::try_from(name)?;
+        let paths = self.seen(|| vec![parent.clone()]);
+        let (seat, scope) = self.seat_and_scope();
+        let directory = parent.clone();
+        let errand = || async move {
+            unless_cancelled(&scope, pin!(seat.contend_and_list(&directory, name, data))).await
+        };
+        let name = "contend-and-list";
+        let ((path, stat), (names, parent_stat)) =
+            self.run_errand(name, paths, |(created, _)| path_of_created(created), errand).await?;
+        self.surroundings.voice.waiting(&path);
+        let created = self.created(&path, &stat)?;
+        let parent_stat = self.stat(&parent, &parent_stat);
+        Ok((created, self.own_children(names, parent_stat)))
     }
 
     async fn claim_znode(&mut self, path: &str) -> Result<u64, Error> {

@@ -46,12 +46,18 @@ impl Seat {
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let znode = self.own(path).await?;
-        let shared = self.watched().share_with_claim(path, znode.czxid);
+        // Where the session may just be ending, what was told of its znodes is not enough.
+        let is_doubtful = self.core.deletions().is_doubtful();
+        let shared = match is_doubtful {
+            true => None,
+            false => self.watched().share_with_claim(path, znode.czxid),
+        };
         let watch = match shared {
             Some(watch) => watch,
             None => match self.read_and_watch(path).await {
                 Ok((stat, watch)) if stat.czxid == znode.czxid => {
                     watch.note_claim();
+                    self.core.deletions().settle();
                     watch
                 }
                 Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {

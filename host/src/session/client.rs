@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use zookeeper_client as zk;
 
@@ -74,7 +75,7 @@ impl Client {
             }
             Err(error) => {
                 tracing::debug!(%error, hosts, "no session");
-                let reason = diagnose(&hosts, options.tls.as_ref(), tasks.runtime()).await;
+                let reason = diagnose(&hosts, options.tls.as_ref(), &Handle::current()).await;
                 return Err(ConnectError::Unreachable { hosts, reason });
             }
         };

@@ -4,11 +4,11 @@
 
 use uuid::Uuid;
 
-use super::core::{created, parent};
+use super::core::{child, created, parent, unexpected};
 use super::failure::{Failure, Refusal};
 use super::janitor::find_contender;
-use super::ledger::{EntryId, Naming, Trace, Znode};
-use super::request::{CreateMode, Request, Stat, Write};
+use super::ledger::{Entry, EntryId, Naming, Trace, Znode};
+use super::request::{CreateMode, Reply, Request, Stat, Watching, Write};
 use super::seat::Seat;
 
 /// How a UUID is spelled in a znode's name.
@@ -38,6 +38,17 @@ const COUNTER_BYTES: usize = 11;
 /// empty container at any time, but it does not do so again and again.
 const PARENT_ATTEMPTS: usize = 10;
 
+/// What is asked for right behind a create, in the same round trip.
+enum Behind {
+    Nothing,
+    /// The names of the directory's children.
+    Children,
+}
+
+/// A contender, and the reply to what was asked for behind its create; none if that was sent on a
+/// connection that is lost.
+type Created = (String, Stat, Option<Result<Reply, Failure>>);
+
 impl Seat {
     /// Creates an ephemeral sequential znode below `directory`, and missing parents as containers.
     ///
@@ -53,53 +64,57 @@ impl Seat {
         name: ContenderName,
         data: Vec<u8>,
     ) -> Result<(String, Stat), Failure> {
-        self.check_room(1)?;
-        let stem = stem(&name, self.core.clock().uuid());
-        let path = super::core::child(directory, &stem);
-        self.account.reserve(path.len() + COUNTER_BYTES)?;
-        let mut attempt = Attempt::open(self, directory, &stem);
-        let (path, stat) =
-            self.create_contender(&mut attempt, directory, &stem, path, data).await?;
-        attempt.succeeded(Znode { path: path.clone(), czxid: stat.czxid, naming: Naming::Unique });
+        let mut attempt = Attempt::open(self, directory, &name)?;
+        let (path, stat, _) = attempt.create(data, Behind::Nothing).await?;
+        attempt.succeeded(&path, &stat);
         Ok((path, stat))
     }
 
-    async fn create_contender(
+    /// As [`contend`](Seat::contend), and reads the names of the directory's children and its
+    /// metadata behind the create, in the same round trip.
+    ///
+    /// # Errors
+    /// As `contend`. If the children cannot be read, it is the read's error, and the znode is gone.
+    ///
+    /// # Ordering
+    /// The read is carried out after the create, so the new znode is among the children unless
+    /// somebody has deleted it: ZooKeeper's "FIFO client order" holds for all requests of a session
+    /// (<https://www.usenix.org/conference/usenix-atc-10/zookeeper-wait-free-coordination-internet-scale-systems>,
+    /// section 2.3).
+    ///
+    /// # Cancellation
+    /// If the future is dropped, the znode is deleted by the janitor.
+    pub async fn contend_and_list(
         &self,
-        attempt: &mut Attempt<'_>,
         directory: &str,
-        stem: &str,
-        path: String,
+        name: ContenderName,
         data: Vec<u8>,
-    ) -> Result<(String, Stat), Failure> {
-        let mode = CreateMode::EphemeralSequential;
-        let request = Request::Write(Write::Create { path, data, mode });
-        let mut parents_created = 0;
-        loop {
-            match self.core.send(request.clone()).await {
-                Ok(reply) => return created(reply),
-                Err(Failure::OutcomeUnknown) => {
-                    let finding = Box::pin(find_contender(&self.core, directory, stem));
-                    if let Some(found) = finding.await? {
-                        return Ok(found);
-                    }
-                    // It certainly did not happen, so it may be sent again.
-                }
-                Err(Failure::Refused { refusal: Refusal::NoNode, .. })
-                    if parents_created < PARENT_ATTEMPTS && parent(directory).is_some() =>
-                {
-                    parents_created += 1;
-                    Box::pin(self.core.create_parents(directory)).await?;
-                }
-                Err(refused) => {
-                    if !matches!(refused, Failure::SessionLost) {
-                        attempt.refused();
-                    }
-                    return Err(refused);
-                }
+    ) -> Result<((String, Stat), (Vec<String>, Stat)), Failure> {
+        let mut attempt = Attempt::open(self, directory, &name)?;
+        let (path, stat, listed) = attempt.create(data, Behind::Children).await?;
+        let listed = match listed {
+            // Read on the connection on which the znode was found, or on a later one.
+            None | Some(Err(Failure::OutcomeUnknown)) => {
+                Box::pin(self.core.ask(children_of(directory))).await
             }
-        }
+            Some(listed) => listed,
+        };
+        let refused = match listed {
+            Ok(Reply::Children(names, parent, _)) => {
+                attempt.succeeded(&path, &stat);
+                return Ok(((path, stat), (names, parent)));
+            }
+            Ok(other) => unexpected(&other),
+            Err(failure) => failure,
+        };
+        // The caller is not told of the znode, so nobody else would delete it.
+        Box::pin(attempt.withdraw(&path, &stat)).await;
+        Err(refused)
     }
+}
+
+fn children_of(directory: &str) -> Request {
+    Request::GetChildren(directory.to_owned(), Watching::No)
 }
 
 fn stem(name: &ContenderName, uuid: Uuid) -> String {
@@ -114,26 +129,83 @@ fn stem(name: &ContenderName, uuid: Uuid) -> String {
 /// look for the znode.
 struct Attempt<'a> {
     seat: &'a Seat,
+    directory: &'a str,
+    stem: String,
     entry: Option<EntryId>,
 }
 
 impl<'a> Attempt<'a> {
-    fn open(seat: &'a Seat, directory: &str, stem: &str) -> Self {
-        let trace = Trace::Contender { parent: directory.to_owned(), stem: stem.to_owned() };
-        Attempt { seat, entry: Some(seat.ledger().open(trace)) }
+    fn open(seat: &'a Seat, directory: &'a str, name: &ContenderName) -> Result<Self, Failure> {
+        seat.check_room(1)?;
+        let stem = stem(name, seat.core.clock().uuid());
+        seat.account.reserve(child(directory, &stem).len() + COUNTER_BYTES)?;
+        let trace = Trace::Contender { parent: directory.to_owned(), stem: stem.clone() };
+        let entry = Some(seat.ledger().open(trace));
+        Ok(Attempt { seat, directory, stem, entry })
     }
 
-    fn succeeded(mut self, znode: Znode) {
+    async fn create(&mut self, data: Vec<u8>, behind: Behind) -> Result<Created, Failure> {
+        let Attempt { seat, directory, .. } = *self;
+        let (path, mode) = (child(directory, &self.stem), CreateMode::EphemeralSequential);
+        let mut requests = vec![Request::Write(Write::Create { path, data, mode })];
+        match behind {
+            Behind::Nothing => {}
+            Behind::Children => requests.push(children_of(directory)),
+        }
+        let mut parents_created = 0;
+        loop {
+            let mut answers = match seat.core.send_all(requests.clone()).await {
+                Ok(answers) => answers.into_iter(),
+                Err(unsent) => return Err(self.refused(unsent)),
+            };
+            match answers.next().unwrap_or(Err(Failure::OutcomeUnknown)) {
+                Ok(reply) => {
+                    let (path, stat) = created(reply)?;
+                    return Ok((path, stat, answers.next()));
+                }
+                Err(Failure::OutcomeUnknown) => {
+                    let finding = Box::pin(find_contender(&seat.core, directory, &self.stem));
+                    if let Some((path, stat)) = finding.await? {
+                        return Ok((path, stat, None));
+                    }
+                    // It certainly did not happen, so it may be sent again.
+                }
+                Err(Failure::Refused { refusal: Refusal::NoNode, .. })
+                    if parents_created < PARENT_ATTEMPTS && parent(directory).is_some() =>
+                {
+                    parents_created += 1;
+                    Box::pin(seat.core.create_parents(directory)).await?;
+                }
+                Err(refused) => return Err(self.refused(refused)),
+            }
+        }
+    }
+
+    fn succeeded(mut self, path: &str, stat: &Stat) {
         if let Some(entry) = self.entry.take() {
-            self.seat.ledger().known(entry, znode);
+            self.seat.ledger().known(entry, znode(path, stat));
+        }
+    }
+
+    /// Deletes what was created. Completes when it is gone for certain, or cannot be deleted, which
+    /// the janitor says.
+    async fn withdraw(mut self, path: &str, stat: &Stat) {
+        let entry = self.entry.take().and_then(|entry| self.seat.ledger().take(entry));
+        let gone = entry.and_then(|_| self.seat.discard(Entry::Known(znode(path, stat))));
+        if let Some(gone) = gone {
+            // It is not told if the session is lost, and the znode with it.
+            gone.await.ok();
         }
     }
 
     /// Nothing was created: every earlier request of this attempt was settled, too.
-    fn refused(&mut self) {
-        if let Some(entry) = self.entry.take() {
+    fn refused(&mut self, refused: Failure) -> Failure {
+        if !matches!(refused, Failure::SessionLost)
+            && let Some(entry) = self.entry.take()
+        {
             self.seat.ledger().take(entry);
         }
+        refused
     }
 }
 
@@ -144,4 +216,8 @@ impl Drop for Attempt<'_> {
             self.seat.discard(entry);
         }
     }
+}
+
+fn znode(path: &str, stat: &Stat) -> Znode {
+    Znode { path: path.to_owned(), czxid: stat.czxid, naming: Naming::Unique }
 }

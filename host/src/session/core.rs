@@ -1,13 +1,14 @@
 //! What all parts of one session share: the way to the ensemble, its bounds and its state.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::bounds;
 use super::budget::Budget;
+use super::deletions::Deletions;
 use super::ensemble::{Connection, Ensemble};
 use super::failure::{Failure, Refusal};
 use super::janitor::Job;
@@ -38,6 +39,7 @@ pub(super) struct Core {
     pub(super) budget: Arc<Budget>,
     pub(super) named: Mutex<NamedZnodes>,
     pub(super) watched: Mutex<WatchedZnodes>,
+    deletions: Mutex<Deletions>,
     omission: Option<Omission>,
 }
 
@@ -65,6 +67,7 @@ impl Core {
             budget: Arc::default(),
             named: Mutex::default(),
             watched: Mutex::default(),
+            deletions: Mutex::default(),
             omission: None,
         }
     }
@@ -206,6 +209,15 @@ impl Core {
             Err(_) => {}
         }
         answer
+    }
+
+    /// A request that deletes this znode is about to be sent.
+    pub(super) fn deleting(&self, path: &str) {
+        self.deletions().ask(path);
+    }
+
+    pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
+        self.deletions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a connection for contact: what a session without [`Omission::ContactDeadline`] does.

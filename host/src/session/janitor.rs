@@ -1,9 +1,11 @@
 //! Guaranteed delete: whatever ended a participant, its ephemeral znodes go while the session
 //! lasts. After that the server deletes them.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{mpsc, oneshot};
 
 use super::core::{Core, child};
@@ -27,18 +29,30 @@ pub(super) struct Job {
 
 /// Works until the session is lost or nobody can send jobs any more.
 pub(super) async fn run(core: Arc<Core>, mut jobs: mpsc::UnboundedReceiver<Job>) {
-    let mut under_way = FuturesUnordered::new();
+    let mut under_way = Vec::new();
     loop {
         tokio::select! {
             biased;
             // Cancel-safe: a job that is received is pushed in the same step.
             Some(job) = jobs.recv(), if under_way.len() < AT_A_TIME => {
-                under_way.push(clean_up(&core, job));
+                under_way.push(Box::pin(clean_up(&core, job)));
             }
-            Some(()) = under_way.next() => {}
+            () = poll_fn(|context| poll_some(&mut under_way, context)),
+                if !under_way.is_empty() => {}
             else => return,
         }
     }
+}
+
+/// Polls them in the order in which they came, so that what they send does not depend on who was
+/// woken first. Ready when some of them are done.
+fn poll_some(
+    under_way: &mut Vec<Pin<Box<impl Future<Output = ()>>>>,
+    context: &mut Context<'_>,
+) -> Poll<()> {
+    let before = under_way.len();
+    under_way.retain_mut(|job| job.as_mut().poll(context).is_pending());
+    if under_way.len() < before { Poll::Ready(()) } else { Poll::Pending }
 }
 
 async fn clean_up(core: &Core, job: Job) {
@@ -96,6 +110,7 @@ pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
         return Ok(());
     }
     loop {
+        core.deleting(&znode.path);
         let write = Write::Delete { path: znode.path.clone(), version: None };
         match core.send(Request::Write(write)).await {
             Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(()),

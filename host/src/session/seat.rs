@@ -116,7 +116,10 @@ impl Seat {
                 Reply::Exists(stat, Some(watch))
             }
             Reply::Data(data, stat, Some(watch)) => {
-                let watch = watch.paid(charge);
+                let watch = match stat.ephemeral_owner == self.core.id() {
+                    true => watch.told_to(&self.core, path).paid(charge),
+                    false => watch.paid(charge),
+                };
                 self.watched().note(path, stat.czxid, &watch);
                 Reply::Data(data, stat, Some(watch))
             }

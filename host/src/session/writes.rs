@@ -121,6 +121,7 @@ impl Seat {
                 }
                 Write::Delete { path, .. } => {
                     self.expect_deletion(path);
+                    self.core.deleting(path);
                     Ok(Ticket::Deletes { path: path.clone() })
                 }
                 Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => continue,

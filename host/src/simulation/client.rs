@@ -56,6 +56,12 @@ struct State {
     is_killed: bool,
 }
 
+impl State {
+    fn see(&mut self, zxid: i64) {
+        self.last_zxid = self.last_zxid.max(zxid);
+    }
+}
+
 #[derive(Debug)]
 struct Pending {
     xid: i32,
@@ -198,12 +204,14 @@ impl Inner {
 
     fn take(&self, frame: &[u8]) {
         match frames::incoming(frame) {
-            Ok(Incoming::Event { event, path }) => self.fire(event, &path),
+            Ok(Incoming::Event { event, path, zxid }) => {
+                // Servers before 3.9 do not tell it.
+                self.state().see(zxid);
+                self.fire(event, &path);
+            }
             Ok(Incoming::Reply { xid, zxid, error, body }) => {
                 let mut state = self.state();
-                if zxid > 0 {
-                    state.last_zxid = state.last_zxid.max(zxid);
-                }
+                state.see(zxid);
                 if state.pending.front().is_none_or(|pending| pending.xid != xid) {
                     return;
                 }

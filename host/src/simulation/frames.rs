@@ -20,7 +20,7 @@ pub(super) struct Welcome {
 /// A frame from a server.
 #[derive(Debug)]
 pub(super) enum Incoming {
-    Event { event: Event, path: String },
+    Event { event: Event, path: String, zxid: i64 },
     Reply { xid: i32, zxid: i64, error: Option<ErrorCode>, body: Bytes },
 }
 
@@ -76,7 +76,7 @@ pub(super) fn incoming(frame: &[u8]) -> Result<Incoming, Malformed> {
         _ => Event::ChildrenChanged,
     };
     let _state = reader.int()?;
-    Ok(Incoming::Event { event, path: reader.string()? })
+    Ok(Incoming::Event { event, path: reader.string()?, zxid })
 }
 
 pub(super) fn set_watches(last_zxid: i64, watches: &Rearmed) -> Bytes {

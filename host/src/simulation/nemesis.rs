@@ -39,9 +39,9 @@ impl Nemesis {
         tasks: Tasks,
     ) -> Self {
         Nemesis {
+            lasting: Tasks::staged(Arc::new(world.stage.clone())),
             world,
             processes: Arc::new(Mutex::new(processes)),
-            lasting: Tasks::on(tasks.runtime().clone()),
             tasks,
             over: CancellationToken::new(),
             starts: Arc::new(AtomicU64::new(1)),

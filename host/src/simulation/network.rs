@@ -24,8 +24,9 @@ const SWEEP_MS: u64 = 2_500;
 /// How long a frame is on its way, and a txn on its way to a majority of disks.
 const WIRE_US: (u64, u64) = (300, 2_000);
 const COMMIT_US: (u64, u64) = (500, 3_000);
-/// How far servers are behind on an ordinary day.
-const LAG_US: (u64, u64) = (200, 6_000);
+/// How far servers are behind: at least this, and at most one of those, as the seed decides.
+const LEAST_LAG_US: u64 = 200;
+const MOST_LAG_US: [u64; 4] = [6_000, 6_000, 40_000, 250_000];
 
 /// The network of a run, shared by its hosts.
 #[derive(Debug, Clone)]
@@ -51,6 +52,7 @@ struct State {
     began: Instant,
     recorder: Arc<Recorder>,
     chance: Chance,
+    most_lag_us: u64,
     agenda: BTreeMap<(u64, u64), Due>,
     next_due: u64,
     links: BTreeMap<u64, Link>,
@@ -118,7 +120,7 @@ impl Network {
     pub(super) fn new(
         servers: Servers,
         recorder: Arc<Recorder>,
-        chance: Chance,
+        mut chance: Chance,
         sprung: mpsc::UnboundedSender<(usize, HostId)>,
     ) -> Self {
         let mut state = State {
@@ -126,6 +128,7 @@ impl Network {
             servers,
             began: Instant::now(),
             recorder,
+            most_lag_us: chance.pick(&MOST_LAG_US).copied().unwrap_or(LEAST_LAG_US),
             chance,
             agenda: BTreeMap::new(),
             next_due: 0,
@@ -368,7 +371,7 @@ impl State {
             while let Some((due, last)) = self.applies.get_mut(server)
                 && *due < self.servers.behind(server)
             {
-                let after = self.chance.within(LAG_US.0, LAG_US.1) + slow;
+                let after = self.chance.within(LEAST_LAG_US, self.most_lag_us) + slow;
                 let at_us = (now_us + after).max(*last);
                 (*due, *last) = (*due + 1, at_us);
                 self.put(at_us, Due::Apply { server });

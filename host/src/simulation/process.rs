@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::application::Running;
@@ -35,7 +34,7 @@ impl Process {
         let purpose = format!("host {host}, start {start}");
         let gate = Gate::default();
         let process = Process {
-            tasks: Tasks::behind(Handle::current(), gate.clone()),
+            tasks: Tasks::staged(Arc::new(world.stage.clone())).behind(gate.clone()),
             nature: Arc::new(Nature::new(world.began, Chance::new(world.plan.seed, &purpose))),
             gate,
             session: Arc::default(),
@@ -69,7 +68,8 @@ impl Process {
         for number in 0_u64.. {
             let clock: Arc<dyn Clock> = Arc::clone(&self.nature) as Arc<dyn Clock>;
             let chance = Chance::new(world.plan.seed, &format!("{purpose}, session {number}"));
-            let tasks = Tasks::behind(Handle::current(), self.gate.clone());
+            let stage = Arc::new(world.stage.clone());
+            let tasks = Tasks::staged(stage).behind(self.gate.clone());
             let timeout = Duration::from_millis(world.plan.session_timeout_ms);
             let (network, recorder) = (&world.network, &world.recorder);
             let contact = clock.now();

@@ -50,7 +50,12 @@ pub(super) type Committed = What;
 
 impl Servers {
     /// An ensemble in which `parents` exist, whose counters are at `counter`.
-    pub(super) fn new(count: usize, parents: &[String], counter: i32) -> Self {
+    pub(super) fn new(
+        version: ServerVersion,
+        count: usize,
+        parents: &[String],
+        counter: i32,
+    ) -> Self {
         let replica = || {
             let mut tree = Tree::new();
             for parent in parents {
@@ -66,7 +71,7 @@ impl Servers {
                 server_id: u64::from(id),
                 min_session_timeout_ms: 1_000,
                 max_session_timeout_ms: 40_000,
-                version: ServerVersion::V3_9,
+                version,
                 super_digest: None,
                 passwords: Passwords::Secret([7; 32]),
                 session_ids: SessionIds::new(id, i64::try_from(BEGIN_WALL_MS).unwrap_or(0)),

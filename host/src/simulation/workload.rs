@@ -69,13 +69,19 @@ fn deadline(chance: &mut Chance, percent: u64) -> Option<u64> {
     chance.happens(percent).then(|| chance.within(10, 2_500))
 }
 
+/// Mostly short; one in so many outlasts a session.
+fn work(chance: &mut Chance) -> Step {
+    let ms = if chance.happens(4) { chance.within(2_000, 9_000) } else { chance.within(0, 250) };
+    Step::Work { ms }
+}
+
 fn lock_round(chance: &mut Chance, steps: &mut Vec<Step>) {
     match chance.within(1, 20) {
         1..=14 => steps.push(call("acquire", deadline(chance, 25))),
         15..=17 => steps.push(call("try-acquire", None)),
         _ => return steps.push(call("contenders", None)),
     }
-    steps.push(Step::Work { ms: chance.within(0, 250) });
+    steps.push(work(chance));
     if chance.happens(15) {
         // Whoever holds gets the same grant again.
         steps.push(call("acquire", deadline(chance, 50)));
@@ -98,7 +104,7 @@ fn election_round(number: u64, chance: &mut Chance, steps: &mut Vec<Step>) {
         let data: Value = json!({ "data": format!("term of {number}") });
         let (operation, deadline_ms) = ("announce".to_owned(), Some(2_000));
         steps.push(Step::Call { operation, arguments: data, deadline_ms });
-        steps.push(Step::Work { ms: chance.within(0, 150) });
+        steps.push(work(chance));
     }
     if chance.happens(20) {
         steps.push(call("leader", None));

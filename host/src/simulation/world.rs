@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Builder;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use wok_embedded::ServerVersion;
 use wok_embedded::replica::Replica;
 
 use super::application::Alive;
@@ -22,6 +23,7 @@ use super::plan::{Plan, Step};
 use super::process::Process;
 use super::recorder::Recorder;
 use super::servers::Servers;
+use super::stage::Stage;
 use super::subject::Subject;
 use crate::guest::Mount;
 use crate::tasks::Tasks;
@@ -64,6 +66,7 @@ pub(super) struct World {
     pub(super) began: Instant,
     pub(super) recorder: Arc<Recorder>,
     pub(super) network: Network,
+    pub(super) stage: Stage,
     state: Mutex<State>,
     next_participant: AtomicU32,
     next_call: AtomicU32,
@@ -125,10 +128,15 @@ pub fn run(subject: &Subject, plan: &Plan) -> Result<Run, PlanError> {
         .map_err(|error| PlanError { place: "runtime".to_owned(), problem: error.to_string() })?;
     let mount = Mount::new(MOUNT)
         .map_err(|error| PlanError { place: "mount".to_owned(), problem: error.to_string() })?;
-    Ok(runtime.block_on(live(subject.clone(), plan.clone(), mount)))
+    let stage = Stage::default();
+    let living = live(subject.clone(), plan.clone(), mount, stage.clone());
+    let run = runtime.block_on(stage.play(living));
+    // Within the runtime, where the timers of what is dropped are.
+    runtime.block_on(async { stage.clear() });
+    Ok(run)
 }
 
-async fn live(subject: Subject, plan: Plan, mount: Mount) -> Run {
+async fn live(subject: Subject, plan: Plan, mount: Mount, stage: Stage) -> Run {
     let began = Instant::now();
     let recorder = Arc::new(Recorder::new());
     let mut parents = vec![ABOVE_MOUNT.to_owned()];
@@ -136,8 +144,9 @@ async fn live(subject: Subject, plan: Plan, mount: Mount) -> Run {
         parents.push(MOUNT.to_owned());
     }
     let (sprung, springing) = mpsc::unbounded_channel();
-    let servers = Servers::new(plan.servers.max(1), &parents, plan.counter);
-    let chance = Chance::new(plan.seed, "network");
+    let mut chance = Chance::new(plan.seed, "network");
+    let version = if chance.happens(50) { ServerVersion::V3_8 } else { ServerVersion::V3_9 };
+    let servers = Servers::new(version, plan.servers.max(1), &parents, plan.counter);
     let network = Network::new(servers, Arc::clone(&recorder), chance, sprung);
     let world = Arc::new(World {
         subject,
@@ -146,13 +155,14 @@ async fn live(subject: Subject, plan: Plan, mount: Mount) -> Run {
         began,
         recorder,
         network,
+        stage,
         state: Mutex::default(),
         next_participant: AtomicU32::new(0),
         next_call: AtomicU32::new(0),
         guarded: AtomicU64::new(0),
         progressed: Notify::new(),
     });
-    let tasks = Tasks::on(Handle::current());
+    let tasks = Tasks::staged(Arc::new(world.stage.clone()));
     tasks.spawn("simulated network", world.network.clone().run());
     let hosts = 0..world.plan.hosts;
     let processes = hosts.map(|host| (host, Process::start(&world, host, 0))).collect();

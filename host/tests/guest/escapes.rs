@@ -28,6 +28,8 @@ const ESCAPES: &[&str] = &[
     "/\u{1f600}",
 ];
 
+const CONTENDING: [&str; 2] = ["escape-contend", "escape-contend-and-list"];
+
 #[tokio::test]
 async fn no_malformed_path_reaches_the_session() {
     let sandbox = Sandbox::new();
@@ -48,9 +50,11 @@ async fn no_malformed_path_reaches_the_session() {
             let Answer::Err(error) = answer else { panic!("{operation} {path:?}: {answer:?}") };
             assert!(error["invalid"].is_string(), "{operation} {path:?}: {error}");
         }
-        let body = json!({"parent": path, "before": "a", "after": "b"});
-        let answer = attack(&mut instance, "escape-contend", body).await.unwrap();
-        assert!(matches!(answer, Answer::Err(_)), "contend in {path:?}: {answer:?}");
+        for operation in CONTENDING {
+            let body = json!({"parent": path, "before": "a", "after": "b"});
+            let answer = attack(&mut instance, operation, body).await.unwrap();
+            assert!(matches!(answer, Answer::Err(_)), "{operation} in {path:?}: {answer:?}");
+        }
     }
     assert_eq!((sandbox.ensemble.paths(), sandbox.ensemble.requests()), before);
 }
@@ -60,10 +64,12 @@ async fn names_of_contenders_stay_one_name() {
     let sandbox = Sandbox::new();
     let mut instance = sandbox.hostile().await;
     for (before, after) in [("../", ""), ("a/", "b"), ("", "/x"), ("\u{0}", ""), ("", "\u{e000}")] {
-        let body = json!({"parent": "/", "before": before, "after": after});
-        let answer = attack(&mut instance, "escape-contend", body).await.unwrap();
-        let Answer::Err(error) = answer else { panic!("{before:?} {after:?}: {answer:?}") };
-        assert!(error["invalid"].is_string(), "{before:?} {after:?}: {error}");
+        for operation in CONTENDING {
+            let body = json!({"parent": "/", "before": before, "after": after});
+            let answer = attack(&mut instance, operation, body).await.unwrap();
+            let Answer::Err(error) = answer else { panic!("{before:?} {after:?}: {answer:?}") };
+            assert!(error["invalid"].is_string(), "{before:?} {after:?}: {error}");
+        }
     }
 }
 

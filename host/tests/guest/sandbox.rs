@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use wok::clock::{Boottime, SystemClock};
 use wok::guest::{
     Answer, CompileCache, Engine, EngineOptions, Fault, HostTimeAndChance, Instance, Limits,
-    LogLevel, Module, Mount, OperationScope, Surroundings, TimeAndChance, Voice,
+    LogLevel, Module, Mount, OperationScope, Pace, Surroundings, TimeAndChance, Voice,
 };
 use wok::session::{Acl, Event, Fence, SeatLimits, Session, Watch};
 use wok::tasks::Tasks;

@@ -1,5 +1,5 @@
 //! An ensemble in memory, which answers at once. It knows what the tests of the guest room need:
-//! no quotas, no ACLs, no lost connections.
+//! no quotas, no ACLs, and of lost connections what they do to one request.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,21 @@ struct Tree {
     znodes: BTreeMap<String, Znode>,
     armed: Vec<Armed>,
     zxid: i64,
-    requests: u64,
+    /// What was asked, by ZooKeeper's names, heartbeats aside.
+    asked: Vec<&'static str>,
+    /// By the place in `asked` of the request they strike.
+    strikes: BTreeMap<usize, Strike>,
+}
+
+/// What happens to a request.
+#[derive(Debug)]
+pub(crate) enum Strike {
+    /// The ensemble refuses it.
+    Refuse(Refusal),
+    /// The connection is lost before the ensemble gets it.
+    LoseRequest,
+    /// The connection is lost before the ensemble's reply comes.
+    LoseReply,
 }
 
 /// The ensemble. Clones are the same one.
@@ -67,7 +81,19 @@ impl StandIn {
 
     /// How many requests came, heartbeats aside.
     pub(crate) fn requests(&self) -> u64 {
-        self.tree.lock().unwrap().requests
+        u64::try_from(self.asked().len()).unwrap()
+    }
+
+    /// The requests that came, by ZooKeeper's names, heartbeats aside.
+    pub(crate) fn asked(&self) -> Vec<&'static str> {
+        self.tree.lock().unwrap().asked.clone()
+    }
+
+    /// Does something to the `nth` request from now on, counted from 1.
+    pub(crate) fn strike(&self, nth: usize, strike: Strike) {
+        let mut tree = self.tree.lock().unwrap();
+        let place = tree.asked.len() + nth - 1;
+        tree.strikes.insert(place, strike);
     }
 
     /// Does a write as another client would.
@@ -101,7 +127,20 @@ impl Ensemble for StandIn {
 
 impl Tree {
     fn serve(&mut self, request: Request) -> Result<Reply, Failure> {
-        self.requests += 1;
+        let place = self.asked.len();
+        self.asked.push(name(&request));
+        match self.strikes.remove(&place) {
+            None => self.perform(request),
+            Some(Strike::Refuse(refusal)) => Err(refusal.into()),
+            Some(Strike::LoseRequest) => Err(Failure::OutcomeUnknown),
+            Some(Strike::LoseReply) => {
+                self.perform(request).ok();
+                Err(Failure::OutcomeUnknown)
+            }
+        }
+    }
+
+    fn perform(&mut self, request: Request) -> Result<Reply, Failure> {
         match request {
             Request::Write(write) => self.write(write).map(Reply::Written),
             Request::Multi(writes) => {
@@ -246,6 +285,20 @@ impl Tree {
         self.fire(&path, Of::Znode, Event::Created);
         self.fire(&above, Of::Children, Event::ChildrenChanged);
         Ok((path, stat))
+    }
+}
+
+fn name(request: &Request) -> &'static str {
+    match request {
+        Request::Write(Write::Create { .. }) => "create",
+        Request::Write(Write::Delete { .. }) => "delete",
+        Request::Write(Write::SetData { .. }) => "setData",
+        Request::Write(Write::Check { .. }) => "check",
+        Request::Multi(_) => "multi",
+        Request::Exists(..) => "exists",
+        Request::GetData(..) => "getData",
+        Request::GetChildren(..) => "getChildren",
+        Request::Sync(_) => "sync",
     }
 }
 

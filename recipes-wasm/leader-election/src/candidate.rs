@@ -3,8 +3,8 @@
 use wok_sdk::participant::{Fence, Level, emit, log, owner, release};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{
-    CreateMode, CreateRequest, Error, Event, MultiError, Owner, SetDataRequest, VersionRequest,
-    Watch, Write, get_children, get_data, multi, watch_data,
+    Children, CreateMode, CreateRequest, Error, Event, MultiError, Owner, SetDataRequest,
+    VersionRequest, Watch, Write, get_children, get_data, multi, watch_data,
 };
 use wok_sdk::{Naming, Own, wait_until_gone};
 
@@ -34,8 +34,9 @@ enum Place {
 impl Candidate {
     /// Joins the election. `tag` is that of its watches from here on.
     pub(crate) fn volunteer(naming: Naming, tag: u64) -> Result<Self, Error> {
-        let own = Own::contend(DIRECTORY, &naming, owner().as_bytes())?; // 1
-        let place = look(&own, naming, tag)?; // 2, 3
+        // 1, 2
+        let (own, children) = Own::contend_and_list(DIRECTORY, &naming, owner().as_bytes())?;
+        let place = take_place(&own, children, naming, tag)?; // 3
         Ok(Candidate { own, naming, place })
     }
 
@@ -126,18 +127,22 @@ impl Candidate {
     }
 }
 
-/// Steps 2 and 3: the list, and a watch on the largest lower counter.
+/// Steps 2 and 3, once more.
 fn look(own: &Own, naming: Naming, tag: u64) -> Result<Place, Error> {
+    take_place(own, get_children(DIRECTORY)?, naming, tag)
+}
+
+/// Step 3: a watch on the largest lower counter. Leads if there is none.
+fn take_place(own: &Own, mut children: Children, naming: Naming, tag: u64) -> Result<Place, Error> {
     loop {
-        let children = get_children(DIRECTORY)?; // 2
         match decide(own.contender(), candidates(&children, naming)) {
             Step::Lead => return lead(own),
             Step::Gone => return Err(Error::NoNode),
             Step::Watch { predecessor, then } => match watch_data(&path(&predecessor), tag) {
-                Ok((_, watch)) => return Ok(Place::Waits { watch, then }), // 3
+                Ok((_, watch)) => return Ok(Place::Waits { watch, then }),
                 // Gone since the list was read.
                 Err(Error::NoNode) if then == Then::Lead => return lead(own),
-                Err(Error::NoNode) => {}
+                Err(Error::NoNode) => children = get_children(DIRECTORY)?,
                 Err(error) => return Err(error),
             },
         }

@@ -6,6 +6,8 @@
 //! 2. List the directory.
 //! 3. Watch the candidate with the largest lower counter.
 //!
+//! Steps 1 and 2 are sent together: ZooKeeper carries them out in their order.
+//!
 //! When it is gone: list again; whoever has the lowest counter leads; otherwise watch as in step 3.
 //! (If the one that went was the first, there is nobody left to look for.) The text leaves open
 //! whether a leader knows that it leads: it is told by `elected`, and can tell others by `announce`.

@@ -11,6 +11,8 @@
 //!    the lock is ours without a look.)
 //!
 //! Unlock: delete the znode of step 1.
+//!
+//! Steps 1 and 2 are sent together: ZooKeeper carries them out in their order.
 
 mod bindings;
 mod decide;
@@ -19,7 +21,7 @@ use std::cell::RefCell;
 
 use bindings::exports::wok::lock::lock::{Config, Contender as InLine, Format, Grant, Guest};
 use decide::{Step, Then, decide};
-use wok_sdk::zookeeper::{Error, Reply, Request, get_children, pipeline};
+use wok_sdk::zookeeper::{Children, Error, Reply, Request, get_children, pipeline};
 use wok_sdk::{Contender, Gone, Naming, Own, names, participant, wait_until_gone};
 
 /// The mount is the lock's directory.
@@ -61,18 +63,19 @@ impl Guest for Lock {
         if let Some(grant) = held() {
             return Ok(grant);
         }
-        let own = contend()?; // 1
+        let (own, mut step) = contend()?; // 1, 2
         loop {
-            match look(&own)? {
+            match step {
                 Step::Hold => return hold(own), // 3
                 Step::Gone => return Err(Error::NoNode),
                 Step::WaitFor { predecessor, then } => {
-                    let gone = wait_until_gone(&path(&predecessor))?; // 4, 5
+                    let gone = wait_until_gone(&path(&predecessor))?; // 4
                     if then == Then::Hold || gone == Gone::AsClaim {
                         return hold(own);
                     }
                 }
             }
+            step = look(&own)?; // 5, 2
         }
     }
 
@@ -80,8 +83,8 @@ impl Guest for Lock {
         if let Some(grant) = held() {
             return Ok(Some(grant));
         }
-        let own = contend()?; // 1
-        match look(&own)? {
+        let (own, step) = contend()?; // 1, 2
+        match step {
             Step::Hold => hold(own).map(Some), // 3
             Step::Gone => Err(Error::NoNode),
             Step::WaitFor { .. } => own.release().map(|()| None),
@@ -124,16 +127,22 @@ impl Guest for Lock {
     }
 }
 
-/// Step 1. The host makes the GUID and finds the znode again if the reply is lost.
-fn contend() -> Result<Own, Error> {
-    Own::contend(DIRECTORY, &naming(), participant::owner().as_bytes())
+/// Steps 1 and 2. The host makes the GUID and finds the znode again if the reply is lost.
+fn contend() -> Result<(Own, Step), Error> {
+    let owner = participant::owner();
+    let (own, children) = Own::contend_and_list(DIRECTORY, &naming(), owner.as_bytes())?;
+    let step = step(&own, &children);
+    Ok((own, step))
 }
 
-/// Step 2.
+/// Step 2, once more.
 fn look(own: &Own) -> Result<Step, Error> {
-    let children = get_children(DIRECTORY)?;
+    Ok(step(own, &get_children(DIRECTORY)?))
+}
+
+fn step(own: &Own, children: &Children) -> Step {
     let naming = naming();
-    Ok(decide(own.contender(), names(&children).filter_map(|name| naming.read(name))))
+    decide(own.contender(), names(children).filter_map(|name| naming.read(name)))
 }
 
 /// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.

@@ -49,8 +49,9 @@ const LITERAL: [&str; 7] = [
 ];
 
 /// Operations that take a path, and what they take it as.
-fn operations(path: &str) -> [(&'static str, Value); 9] {
+fn operations(path: &str) -> [(&'static str, Value); 10] {
     let body = json!({ "path": path });
+    let contend = json!({"parent": path, "before": "_c_", "after": "-lock-"});
     [
         ("escape-exists", body.clone()),
         ("escape-get-data", body.clone()),
@@ -60,7 +61,8 @@ fn operations(path: &str) -> [(&'static str, Value); 9] {
         ("escape-multi", body.clone()),
         ("escape-claim", body.clone()),
         ("escape-release", body),
-        ("escape-contend", json!({"parent": path, "before": "_c_", "after": "-lock-"})),
+        ("escape-contend", contend.clone()),
+        ("escape-contend-and-list", contend),
     ]
 }
 

@@ -10,7 +10,8 @@ use wok_tests::frames::Opcode;
 use wok_tests::proxy::{Action, Cut, Match};
 
 use crate::room::{
-    LONG_TIMEOUT, Room, TIMEOUT, contender, create, create_named, ever_created, hold, round_trip,
+    Joining, LONG_TIMEOUT, Room, TIMEOUT, contender, create, create_named, ever_created, hold,
+    join_line, round_trip,
 };
 
 #[tokio::test]
@@ -34,29 +35,44 @@ async fn a_contend_dropped_before_it_is_sent_creates_nothing() -> Result<()> {
 async fn a_contend_dropped_after_any_of_its_requests_leaves_nothing() -> Result<()> {
     // Create, three for the parents, create again: as the sweep of lost replies asserts.
     for nth in 1..=5 {
-        let room = Room::open(LONG_TIMEOUT).await?;
-        let directory = format!("{}/locks", room.path);
-        let seat = room.seat();
-        let when = Match::any().under(&room.path).nth(nth);
-        let stalled = room.proxy.inject(when, Action::StallReplies);
-        tokio::select! {
-            outcome = seat.contend(&directory, contender(), Vec::new()) => {
-                panic!("request {nth} was answered: {outcome:?}")
-            }
-            struck = stalled.struck() => drop(struck?),
-        }
-        if nth == 5 {
-            // So that it is really there when the participant thinks better of it.
-            room.admin.wait_children(&directory, "the contender", |names| names.len() == 1).await?;
-        }
-        room.proxy.heal();
-        room.admin.wait_children(&directory, "nothing", <[_]>::is_empty).await?;
-        seat.retire().await;
-        assert_eq!(room.admin.children(&directory).await?, Vec::<String>::new());
-        // The seat is none the worse for it.
-        let path = hold(&seat, &directory).await?;
-        seat.release(&path).await?;
+        check_dropped(Joining::InTwoSteps, nth, nth >= 5).await?;
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_contend_with_a_list_dropped_after_any_of_its_requests_leaves_nothing() -> Result<()> {
+    // A list along with each create.
+    for nth in 1..=7 {
+        check_dropped(Joining::AtOnce, nth, nth >= 6).await?;
+    }
+    Ok(())
+}
+
+/// Joins a line and thinks better of it while the reply to the nth request is on its way.
+async fn check_dropped(joining: Joining, nth: usize, is_created: bool) -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let directory = format!("{}/locks", room.path);
+    let seat = room.seat();
+    let when = Match::any().under(&room.path).nth(nth);
+    let stalled = room.proxy.inject(when, Action::StallReplies);
+    tokio::select! {
+        outcome = join_line(&seat, &directory, joining) => {
+            panic!("request {nth} was answered: {outcome:?}")
+        }
+        struck = stalled.struck() => drop(struck?),
+    }
+    if is_created {
+        // So that it is really there when the participant thinks better of it.
+        room.admin.wait_children(&directory, "the contender", |names| names.len() == 1).await?;
+    }
+    room.proxy.heal();
+    room.admin.wait_children(&directory, "nothing", <[_]>::is_empty).await?;
+    seat.retire().await;
+    assert_eq!(room.admin.children(&directory).await?, Vec::<String>::new());
+    // The seat is none the worse for it.
+    let path = hold(&seat, &directory).await?;
+    seat.release(&path).await?;
     Ok(())
 }
 

@@ -10,8 +10,9 @@ use wok_tests::admin::Admin;
 use wok_tests::patience::within;
 use wok_tests::proxy::Match;
 use wok_tests::zookeeper::{self, Options, Server};
+use zookeeper_client as zk;
 
-use crate::room::{LONG_TIMEOUT, contender, delete, hold, set};
+use crate::room::{LONG_TIMEOUT, Room, contender, delete, ever_created, hold, set};
 
 fn as_identity(secret: &str, hosts: &str) -> ConnectOptions {
     let secret = Secret::new(secret);
@@ -52,6 +53,22 @@ async fn another_identity_can_neither_delete_a_claim_nor_its_container() -> Resu
     let other = again.join(&mount, SeatLimits::default())?;
     other.submit(delete(&path)).await?;
     assert_eq!(within("the loss", seat.until_claim_lost()).await?, path);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_line_that_may_be_joined_and_not_seen_is_not_joined() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let blind =
+        [zk::Acl::new(zk::Permission::CREATE | zk::Permission::DELETE, zk::AuthId::anyone())];
+    let options = zk::CreateMode::Persistent.with_acls(zk::Acls::new(&blind));
+    room.admin.client().create(&room.path, b"", &options).await?;
+    let seat = room.seat();
+    let refused = seat.contend_and_list(&room.path, contender(), Vec::new()).await;
+    assert_eq!(refused.map(drop), Err(Refusal::NoAuth.into()));
+    // It was created, and it was gone before the answer.
+    assert_eq!(ever_created(&room.admin, &room.path).await?, 1);
+    assert_eq!(room.admin.stat(&room.path).await?.map(|it| it.num_children), Some(0));
     Ok(())
 }
 

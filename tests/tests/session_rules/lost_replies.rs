@@ -10,7 +10,7 @@ use wok_tests::patience::within;
 use wok_tests::proxy::{Action, Cut, Fault, Match, Seen};
 use wok_tests::zookeeper;
 
-use crate::room::{Room, TIMEOUT, contender, ever_created, list};
+use crate::room::{Joining, Room, TIMEOUT, ever_created, join_line};
 
 /// How many runs are under way at a time: most of them wait for a timeout.
 const AT_A_TIME: usize = 12;
@@ -37,17 +37,16 @@ type Strikes = Vec<(usize, Action)>;
 
 /// Everything that a participant asks from joining to leaving, and the judgement of an independent
 /// eye after each step. Answers the requests that the proxy saw.
-async fn cycle(room: &Room) -> Result<Vec<Seen>> {
+async fn cycle(room: &Room, joining: Joining) -> Result<Vec<Seen>> {
     let directory = format!("{}/locks", room.path);
     let seat = room.seat();
-    let (path, stat) = seat.contend(&directory, contender(), b"me".to_vec()).await?;
+    let (path, stat, listed) = join_line(&seat, &directory, joining).await?;
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let there = room.admin.children(&directory).await?;
     ensure!(there == [name.clone()], "after the create of {name}: {there:?}");
     let created = ever_created(&room.admin, &directory).await?;
     ensure!(created == 1, "{created} znodes were created for one contender");
-
-    ensure!(list(&seat, &directory).await? == there, "the participant sees something else");
+    ensure!(listed == there, "the participant sees something else: {listed:?}");
     let fence = seat.claim(&path).await?;
     let seen = room.admin.stat(&path).await?.context("the claim's znode is not there")?;
     ensure!((seen.czxid, seen.ephemeral_owner) == (stat.czxid, room.session.id()), "{seen:?}");
@@ -73,13 +72,13 @@ async fn nothing_is_left(room: &Room, directory: &str) -> Result<()> {
 }
 
 /// A cycle in a room of its own, with its requests struck.
-async fn struck_cycle(admin: &Admin, strikes: &Strikes) -> Result<Vec<Seen>> {
+async fn struck_cycle(admin: &Admin, joining: Joining, strikes: &Strikes) -> Result<Vec<Seen>> {
     for _ in 0..RUNS {
         let room = Room::beside(admin, TIMEOUT).await?;
         let at = |nth| Match::any().under(&room.path).nth(nth);
         let faults: Vec<Fault> =
             strikes.iter().map(|(nth, action)| room.proxy.inject(at(*nth), *action)).collect();
-        let outcome = within("a cycle to end", cycle(&room)).await.and_then(|inner| inner);
+        let outcome = within("a cycle to end", cycle(&room, joining)).await.and_then(|inner| inner);
         let is_lost = matches!(*room.session.state().borrow(), SessionState::Lost(_));
         room.session.close().await;
         let directory = format!("{}/locks", room.path);
@@ -94,9 +93,9 @@ async fn struck_cycle(admin: &Admin, strikes: &Strikes) -> Result<Vec<Seen>> {
     bail!("the session was lost {RUNS} times, though its host had time to reconnect")
 }
 
-async fn sweep(admin: &Admin, plan: Vec<(Opcode, Strikes)>) -> Result<()> {
+async fn sweep(admin: &Admin, joining: Joining, plan: Vec<(Opcode, Strikes)>) -> Result<()> {
     let outcomes = stream::iter(&plan).map(async |(opcode, strikes)| {
-        let outcome = struck_cycle(admin, strikes).await;
+        let outcome = struck_cycle(admin, joining, strikes).await;
         outcome.err().map(|error| format!("{opcode:?}, {strikes:?}: {error:#}"))
     });
     let failed: Vec<String> =
@@ -109,44 +108,106 @@ fn opcodes(seen: &[Seen]) -> Vec<Opcode> {
     seen.iter().map(|seen| seen.opcode).collect()
 }
 
-#[tokio::test]
-async fn one_fault_at_any_request_of_an_acquire_or_a_release_is_survived() -> Result<()> {
-    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
-    let clean = opcodes(&struck_cycle(&admin, &Vec::new()).await?);
-    use Opcode::{Create2, CreateContainer, Delete, GetChildren2, GetData};
-    let parents = [CreateContainer, CreateContainer, CreateContainer];
-    let all = [&[Create2][..], &parents, &[Create2, GetChildren2, GetData, Delete]].concat();
-    // If this changes, so do the places that a fault can strike: the sweep follows by itself.
-    assert_eq!(clean, all);
-    let places = clean.iter().enumerate();
+/// The requests of a cycle with these strikes, as far as the proxy saw them.
+async fn seen(admin: &Admin, joining: Joining, strikes: &Strikes) -> Result<Vec<Opcode>> {
+    Ok(opcodes(&struck_cycle(admin, joining, strikes).await?))
+}
+
+/// Every fault at each request of the cycle that `picks` picks.
+async fn sweep_single(
+    admin: &Admin,
+    joining: Joining,
+    clean: &[Opcode],
+    picks: impl Fn(Opcode) -> bool,
+) -> Result<()> {
+    let places = clean.iter().enumerate().filter(|(_, opcode)| picks(**opcode));
     let plan = places
         .flat_map(|(at, opcode)| FAULTS.map(|action| (*opcode, vec![(at + 1, action)])))
         .collect();
-    sweep(&admin, plan).await
+    sweep(admin, joining, plan).await
+}
+
+/// A second fault at each of the requests by which the host settles one of the first.
+async fn sweep_second(
+    admin: &Admin,
+    joining: Joining,
+    clean: usize,
+    firsts: &[(usize, Action)],
+) -> Result<()> {
+    let seconds = [Action::CutBefore(Cut::Reset), Action::DropReplyAndCut(Cut::Fin)];
+    let mut plan = Vec::new();
+    for first in firsts {
+        let settled = seen(admin, joining, &vec![*first]).await?;
+        let more = settled.len().saturating_sub(clean);
+        assert!(more >= 1, "nothing was asked after {first:?}: {settled:?}");
+        // And one further: a list behind the struck create was seen, too, and is asked for again.
+        for (at, opcode) in settled.iter().enumerate().skip(first.0).take(more + 1) {
+            plan.extend(seconds.map(|second| (*opcode, vec![*first, (at + 1, second)])));
+        }
+    }
+    sweep(admin, joining, plan).await
+}
+
+const CLEAN: [Opcode; 8] = {
+    use Opcode::{Create2, CreateContainer, Delete, GetChildren2, GetData};
+    let parent = CreateContainer;
+    [Create2, parent, parent, parent, Create2, GetChildren2, GetData, Delete]
+};
+
+/// The list goes along with each create.
+const CLEAN_AT_ONCE: [Opcode; 9] = {
+    use Opcode::{Create2, CreateContainer, Delete, GetChildren2, GetData};
+    let parent = CreateContainer;
+    [Create2, GetChildren2, parent, parent, parent, Create2, GetChildren2, GetData, Delete]
+};
+
+fn last(of: &[Opcode], wanted: Opcode) -> Result<usize> {
+    of.iter().rposition(|it| *it == wanted).map(|at| at + 1).context("no such request")
+}
+
+#[tokio::test]
+async fn one_fault_at_any_request_of_an_acquire_or_a_release_is_survived() -> Result<()> {
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let clean = seen(&admin, Joining::InTwoSteps, &Vec::new()).await?;
+    // If this changes, so do the places that a fault can strike: the sweep follows by itself.
+    assert_eq!(clean, CLEAN);
+    sweep_single(&admin, Joining::InTwoSteps, &clean, |_| true).await
+}
+
+#[tokio::test]
+async fn one_fault_at_a_create_or_at_the_list_behind_it_is_survived() -> Result<()> {
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let clean = seen(&admin, Joining::AtOnce, &Vec::new()).await?;
+    assert_eq!(clean, CLEAN_AT_ONCE);
+    // What comes between and after is the same as in two steps.
+    let picks = |opcode| matches!(opcode, Opcode::Create2 | Opcode::GetChildren2);
+    sweep_single(&admin, Joining::AtOnce, &clean, picks).await
 }
 
 #[tokio::test]
 async fn a_second_fault_while_the_first_is_settled_is_survived() -> Result<()> {
     let admin = Admin::connect(zookeeper::shared().await.address()).await?;
-    let clean = opcodes(&struck_cycle(&admin, &Vec::new()).await?);
-    let last = |wanted| clean.iter().rposition(|it| *it == wanted).map(|at| at + 1);
-    let create = last(Opcode::Create2).context("no create")?;
-    let delete = last(Opcode::Delete).context("no delete")?;
+    let (create, delete) = (last(&CLEAN, Opcode::Create2)?, last(&CLEAN, Opcode::Delete)?);
     let firsts = [
         (create, Action::DropReplyAndCut(Cut::Reset)),
         (create, Action::CutBefore(Cut::Fin)),
         (delete, Action::DropReplyAndCut(Cut::Fin)),
         (delete, Action::CutBefore(Cut::Reset)),
     ];
-    let seconds = [Action::CutBefore(Cut::Reset), Action::DropReplyAndCut(Cut::Fin)];
-    let mut plan = Vec::new();
-    for first in firsts {
-        let settled = opcodes(&struck_cycle(&admin, &vec![first]).await?);
-        let more = settled.len() - clean.len();
-        assert!(more >= 2, "nothing was looked at after {first:?}: {settled:?}");
-        for (at, opcode) in settled.iter().enumerate().skip(first.0).take(more) {
-            plan.extend(seconds.map(|second| (*opcode, vec![first, (at + 1, second)])));
-        }
-    }
-    sweep(&admin, plan).await
+    sweep_second(&admin, Joining::InTwoSteps, CLEAN.len(), &firsts).await
+}
+
+#[tokio::test]
+async fn a_second_fault_while_a_create_or_the_list_behind_it_is_settled_is_survived() -> Result<()>
+{
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let create = last(&CLEAN_AT_ONCE, Opcode::Create2)?;
+    let list = last(&CLEAN_AT_ONCE, Opcode::GetChildren2)?;
+    let firsts = [
+        (create, Action::DropReplyAndCut(Cut::Reset)),
+        (create, Action::CutBefore(Cut::Fin)),
+        (list, Action::DropReplyAndCut(Cut::Fin)),
+        (list, Action::CutBefore(Cut::Reset)),
+    ];
+    sweep_second(&admin, Joining::AtOnce, CLEAN_AT_ONCE.len(), &firsts).await
 }

@@ -96,6 +96,36 @@ pub(crate) async fn hold(seat: &Seat, directory: &str) -> Result<String, Failure
     Ok(path)
 }
 
+/// How a participant joins a line and learns who is in it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Joining {
+    /// It contends, and lists then.
+    InTwoSteps,
+    /// In one round trip.
+    AtOnce,
+}
+
+/// Joins the line in `directory`; answers the own znode and the names of all.
+pub(crate) async fn join_line(
+    seat: &Seat,
+    directory: &str,
+    joining: Joining,
+) -> Result<(String, Stat, Vec<String>), Failure> {
+    let data = b"me".to_vec();
+    match joining {
+        Joining::InTwoSteps => {
+            let (path, stat) = seat.contend(directory, contender(), data).await?;
+            Ok((path, stat, list(seat, directory).await?))
+        }
+        Joining::AtOnce => {
+            let ((path, stat), (names, parent)) =
+                seat.contend_and_list(directory, contender(), data).await?;
+            assert_eq!(usize::try_from(parent.num_children), Ok(names.len()));
+            Ok((path, stat, names))
+        }
+    }
+}
+
 pub(crate) async fn list(seat: &Seat, directory: &str) -> Result<Vec<String>, Failure> {
     match seat.submit(Request::GetChildren(directory.into(), Watching::No)).await? {
         Reply::Children(names, ..) => Ok(names),

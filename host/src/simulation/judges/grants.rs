@@ -3,7 +3,7 @@
 use super::people::Belief;
 use super::truth::Contender;
 use super::{Case, Interface, Violation};
-use crate::simulation::history::Outcome;
+use crate::simulation::history::{Outcome, ParticipantId, Told, What};
 
 /// M1: a grant names the participant's own contender, of its own session, by its `czxid`, and that
 /// was the first of its line at some moment between being asked for and being told. It may be gone
@@ -39,8 +39,8 @@ fn invalid(case: &Case<'_>, belief: &Belief<'_>, contender: &Contender<'_>) -> O
     Some(format!("{path} was gone since entry {}, before it was asked for", deleted.when.at))
 }
 
-/// W2: whoever waited is granted only after its contender was the first of its line, and an
-/// `acquire` that answers a grant was granted it.
+/// W2: whoever waited is granted only after its contender was the first of its line, and what a
+/// component says of a fence is what it was granted.
 pub(super) fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for belief in case.people.beliefs() {
         let Some(contender) = belief.contender else { continue };
@@ -59,29 +59,58 @@ pub(super) fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec
         let violation = Violation::new(id, belief.since.at, sentence);
         found.push(violation.involving(entries).by([belief.who]).by(others));
     }
-    if case.interface == Interface::Lock {
-        check_answers(case, id, found);
-    }
+    check_answers(case, id, found);
+    check_events(case, id, found);
 }
 
+/// What a component answers as its fence is the fence of a claim.
 fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls() {
         let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
         let fence = value.get("fence").and_then(fence_of);
-        let is_grant = call.operation == "acquire" || call.operation == "try-acquire";
+        let is_grant = match case.interface {
+            Interface::Lock => call.operation == "acquire" || call.operation == "try-acquire",
+            Interface::LeaderElection => call.operation == "volunteer",
+            Interface::Unknown => false,
+        };
         let Some(fence) = fence.filter(|_| is_grant) else { continue };
-        // What is told and answered in one instant may be taken down in either order.
-        let mut beliefs = case.people.beliefs_of(call.who).rev();
-        if beliefs.any(|belief| belief.fence == fence && belief.since.us <= answered.us) {
+        let (who, operation) = (call.who, call.operation);
+        if was_told(case, who, fence, answered.us) {
             continue;
         }
-        let (who, operation) = (call.who, call.operation);
         let sentence = format!(
             "`{operation}` answered participant {who} fence {fence}, which it was never told to hold"
         );
         found
             .push(Violation::new(id, answered.at, sentence).involving([call.invoked.at]).by([who]));
     }
+}
+
+/// So is what it tells with `elected`.
+fn check_events(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for (at, entry) in case.history.iter().enumerate() {
+        let What::Told { participant, notice: Told::Emitted { event, detail } } = &entry.what
+        else {
+            continue;
+        };
+        let fence = detail.get("fence").and_then(|fence| fence.parse().ok());
+        let is_grant = case.interface == Interface::LeaderElection && event == "elected";
+        let Some(fence) = fence.filter(|_| is_grant) else { continue };
+        if was_told(case, *participant, fence, entry.at_us) {
+            continue;
+        }
+        let sentence = format!(
+            "`{event}` told participant {participant} fence {fence}, which it was never told to hold"
+        );
+        found.push(Violation::new(id, at, sentence).by([*participant]));
+    }
+}
+
+/// Whether the participant had been told by then that it holds a claim of that fence. What is told
+/// and answered in one instant may be taken down in either order.
+fn was_told(case: &Case<'_>, who: ParticipantId, fence: u64, us: u64) -> bool {
+    let mut beliefs = case.people.beliefs_of(who).rev();
+    beliefs.any(|belief| belief.fence == fence && belief.since.us <= us)
 }
 
 /// M4: in the order in which they became the owner, those granted show strictly growing fences.

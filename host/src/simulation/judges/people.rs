@@ -138,7 +138,7 @@ impl<'a> People<'a> {
                     people.hear(now, *participant, notice, truth, interface);
                 }
                 What::Fault { fault: FaultKind::HostKill, host, .. } => people.kill(now, *host),
-                What::HostCall { participant, number, name, paths } if name == "contend" => {
+                What::HostCall { participant, number, name, paths } if contends(name) => {
                     let Some(person) = people.persons.get(participant) else {
                         continue;
                     };
@@ -373,4 +373,9 @@ impl<'a> People<'a> {
             }
         }
     }
+}
+
+/// Whether a host call makes a contender.
+fn contends(host_call: &str) -> bool {
+    matches!(host_call, "contend" | "contend-and-list")
 }

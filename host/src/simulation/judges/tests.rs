@@ -1,6 +1,6 @@
 //! Each judge accepts what is good, and alone rejects what breaks its promise.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -364,6 +364,30 @@ fn w2_an_acquire_that_answers_what_is_not_held_is_rejected() {
     let value = json!({ "path": "/x", "fence": story.fence(1) });
     story.answer(1, Outcome::Ok { value, holds: false });
     check_lock(&story, "W2");
+}
+
+#[test]
+fn w2_a_volunteer_that_is_answered_what_it_does_not_hold_is_rejected() {
+    let mut story = Story::new();
+    story.invoke(1, "volunteer").stand(1, 0).hold(1);
+    let value = json!({ "path": story.contender(1), "fence": 0 });
+    story.answer(1, Outcome::Ok { value, holds: true });
+    check_election(&story, "W2");
+}
+
+#[test]
+fn w2_a_leader_that_tells_another_fence_than_its_own_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1);
+    let elected = |fence: u64| {
+        let detail = BTreeMap::from([("fence".to_owned(), fence.to_string())]);
+        Told::Emitted { event: "elected".to_owned(), detail }
+    };
+    let fence = story.fence(1);
+    story.tell(1, elected(fence));
+    assert_eq!(judge(&story.entries, Interface::LeaderElection), []);
+    story.tell(1, elected(0));
+    check_election(&story, "W2");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Paths that should not be named.
 
-use wok_sdk::participant::{ContenderName, UuidForm, contend as contend_in};
+use wok_sdk::participant::{self, ContenderName, UuidForm, contend as contend_in};
 use wok_sdk::zookeeper::{self, CreateMode, CreateRequest, Error, Stat, Write};
+
+use crate::bindings::exports::wok::hostile::hostile::Line;
 
 pub(crate) fn exists(path: &str) -> Result<Option<Stat>, Error> {
     zookeeper::exists(path)
@@ -35,4 +37,10 @@ pub(crate) fn multi(path: &str) -> Result<(), Error> {
 pub(crate) fn contend(parent: &str, before: String, after: String) -> Result<String, Error> {
     let name = ContenderName { before, uuid: UuidForm::Hyphenated, after };
     contend_in(parent, &name, b"escaped").map(|created| created.path)
+}
+
+pub(crate) fn contend_and_list(parent: &str, before: String, after: String) -> Result<Line, Error> {
+    let name = ContenderName { before, uuid: UuidForm::Hyphenated, after };
+    let (created, children) = participant::contend_and_list(parent, &name, b"escaped")?;
+    Ok(Line { path: created.path, names: wok_sdk::names(&children).collect() })
 }

@@ -8,7 +8,7 @@ mod wake;
 
 use std::cell::RefCell;
 
-use bindings::exports::wok::hostile::hostile::{Call, Guest, Handle, Held, Hoarded, OnWake};
+use bindings::exports::wok::hostile::hostile::{Call, Guest, Handle, Held, Hoarded, Line, OnWake};
 use wok_sdk::zookeeper::{Error, Stat};
 
 /// One client's part in nothing good.
@@ -148,6 +148,14 @@ impl Guest for Hostile {
 
     fn escape_contend(parent: String, before: String, after: String) -> Result<String, Error> {
         escapes::contend(&parent, before, after)
+    }
+
+    fn escape_contend_and_list(
+        parent: String,
+        before: String,
+        after: String,
+    ) -> Result<Line, Error> {
+        escapes::contend_and_list(&parent, before, after)
     }
 
     fn escape_claim(path: String) -> Result<u64, Error> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use wok::Host;
+use wok::clock::SystemClock;
 use wok::guest::{
     Answer, Arguments, Configuration, HostTimeAndChance, Instance, Limits, LogLevel, Module, Mount,
     OperationScope, Surroundings, Voice,
