@@ -3,6 +3,7 @@
 use std::sync::{MutexGuard, PoisonError};
 use std::task::Poll;
 
+use super::deletions::Trust;
 use super::failure::{Failure, Refusal};
 use super::janitor;
 use super::ledger::{Entry, Naming, Znode};
@@ -47,10 +48,9 @@ impl Seat {
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let znode = self.own(path).await?;
         // Where the session may just be ending, what was told of its znodes is not enough.
-        let is_doubtful = self.core.deletions().is_doubtful();
-        let shared = match is_doubtful {
-            true => None,
-            false => self.watched().share_with_claim(path, znode.czxid),
+        let shared = match self.trust().await {
+            Trust::Sure => self.watched().share_with_claim(path, znode.czxid),
+            Trust::Doubtful | Trust::NotYet => None,
         };
         let watch = match shared {
             Some(watch) => watch,
@@ -104,6 +104,20 @@ impl Seat {
                 self.deletion_failed(path);
                 Err(failure)
             }
+        }
+    }
+
+    /// Waits until it is known whose work the deletions were that were seen.
+    async fn trust(&self) -> Trust {
+        loop {
+            let answered = self.core.deletion_answered.notified();
+            tokio::pin!(answered);
+            answered.as_mut().enable();
+            let trust = self.core.deletions().trust();
+            if trust != Trust::NotYet || self.core.lost().is_cancelled() {
+                return trust;
+            }
+            self.core.lost().run_until_cancelled(answered).await;
         }
     }
 

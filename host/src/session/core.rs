@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::bounds;
@@ -40,6 +40,7 @@ pub(super) struct Core {
     pub(super) named: Mutex<NamedZnodes>,
     pub(super) watched: Mutex<WatchedZnodes>,
     deletions: Mutex<Deletions>,
+    pub(super) deletion_answered: Notify,
     omission: Option<Omission>,
 }
 
@@ -68,6 +69,7 @@ impl Core {
             named: Mutex::default(),
             watched: Mutex::default(),
             deletions: Mutex::default(),
+            deletion_answered: Notify::new(),
             omission: None,
         }
     }
@@ -209,11 +211,6 @@ impl Core {
             Err(_) => {}
         }
         answer
-    }
-
-    /// A request that deletes this znode is about to be sent.
-    pub(super) fn deleting(&self, path: &str) {
-        self.deletions().ask(path);
     }
 
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {

@@ -1,51 +1,118 @@
-//! Which deletions this host has asked for: one that it has not may be the session's end.
+//! Which deletions are this host's own work: one that is not may be the session's end.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use super::core::Core;
 
 /// How many are remembered; of a deletion that was forgotten only a needless look comes.
 const MOST: usize = 4096;
 
-/// The deletions that this host has asked for lately, and whether one was seen that it has not.
+/// The deletions that this host has asked for, and whether one was seen that it has not.
 ///
 /// A session's ephemeral znodes go in one txn when it ends, but are told one by one. So when a znode
-/// of this session went and this host did not ask for that, those of which nothing was told yet may
-/// be gone as well, and only a fresh look tells.
+/// of this session goes, and not because this host deleted it, those of which nothing was told yet
+/// may be gone as well, and only a fresh look tells. An event comes before the answer to the request
+/// that caused it: until then it is not known whose work it was.
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
-    asked_for: HashSet<String>,
+    /// Asked for and not answered, by how many requests.
+    asked: HashMap<String, usize>,
+    /// Of these, seen to be gone.
+    seen: HashSet<String>,
+    /// Answered, the latest.
+    done: HashSet<String>,
     in_order: VecDeque<String>,
     is_doubtful: bool,
 }
 
+/// What the events of this session's own znodes say of those that had none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// They are still there.
+    Sure,
+    /// Perhaps not: look.
+    Doubtful,
+    /// That is known when a request under way is answered.
+    NotYet,
+}
+
 impl Deletions {
-    /// This host is about to ask for one.
-    pub(super) fn ask(&mut self, path: &str) {
-        if !self.asked_for.insert(path.to_owned()) {
-            return;
-        }
-        self.in_order.push_back(path.to_owned());
-        if self.in_order.len() > MOST
-            && let Some(oldest) = self.in_order.pop_front()
-        {
-            self.asked_for.remove(&oldest);
-        }
+    fn ask(&mut self, path: &str) {
+        *self.asked.entry(path.to_owned()).or_default() += 1;
     }
 
-    /// A znode of this session has gone.
-    pub(super) fn seen(&mut self, path: &str) {
-        if !self.asked_for.contains(path) {
+    fn answer(&mut self, path: &str, is_done: bool) {
+        if is_done && self.done.insert(path.to_owned()) {
+            self.in_order.push_back(path.to_owned());
+            if self.in_order.len() > MOST
+                && let Some(oldest) = self.in_order.pop_front()
+            {
+                self.done.remove(&oldest);
+            }
+        }
+        let left = self.asked.get_mut(path).map_or(0, |asked| {
+            *asked = asked.saturating_sub(1);
+            *asked
+        });
+        if left == 0 {
+            self.asked.remove(path);
+        }
+        if (is_done || left == 0) && self.seen.remove(path) && !is_done {
             self.is_doubtful = true;
         }
     }
 
-    /// The server has answered this session since.
+    /// A znode of this session has gone.
+    pub(super) fn see(&mut self, path: &str) {
+        if self.done.contains(path) {
+            return;
+        }
+        match self.asked.contains_key(path) {
+            true => drop(self.seen.insert(path.to_owned())),
+            false => self.is_doubtful = true,
+        }
+    }
+
+    /// The server has shown that the session lives on.
     pub(super) fn settle(&mut self) {
         self.is_doubtful = false;
     }
 
-    /// Whether what was not told to be gone may be gone all the same.
-    pub(super) fn is_doubtful(&self) -> bool {
-        self.is_doubtful
+    pub(super) fn trust(&self) -> Trust {
+        match (self.is_doubtful, self.seen.is_empty()) {
+            (true, _) => Trust::Doubtful,
+            (false, false) => Trust::NotYet,
+            (false, true) => Trust::Sure,
+        }
+    }
+}
+
+/// A deletion that this host asks for. Dropped before it is done, nobody knows whose work it was.
+#[derive(Debug)]
+pub(super) struct Deleting {
+    core: Arc<Core>,
+    path: String,
+    is_done: bool,
+}
+
+impl Deleting {
+    /// To be made before the request is sent.
+    pub(super) fn begin(core: &Arc<Core>, path: &str) -> Self {
+        core.deletions().ask(path);
+        Deleting { core: Arc::clone(core), path: path.to_owned(), is_done: false }
+    }
+
+    /// The server has answered that it did it.
+    pub(super) fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Deleting {
+    fn drop(&mut self) {
+        self.core.deletions().answer(&self.path, self.is_done);
+        self.core.deletion_answered.notify_waiters();
     }
 }
 
@@ -54,23 +121,60 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_deletion_that_nobody_asked_for_raises_a_doubt() {
+    fn a_deletion_that_nobody_asked_for_raises_a_doubt() {
+        let mut deletions = Deletions::default();
+        deletions.see("/b");
+        assert_eq!(deletions.trust(), Trust::Doubtful);
+        deletions.settle();
+        assert_eq!(deletions.trust(), Trust::Sure);
+    }
+
+    #[test]
+    fn a_deletion_that_was_asked_for_is_in_doubt_until_it_is_answered() {
         let mut deletions = Deletions::default();
         deletions.ask("/a");
-        deletions.seen("/a");
-        assert!(!deletions.is_doubtful());
-        deletions.seen("/b");
-        assert!(deletions.is_doubtful());
-        deletions.settle();
-        assert!(!deletions.is_doubtful());
+        deletions.see("/a");
+        assert_eq!(deletions.trust(), Trust::NotYet);
+        deletions.answer("/a", true);
+        assert_eq!(deletions.trust(), Trust::Sure);
+        deletions.ask("/b");
+        deletions.see("/b");
+        deletions.answer("/b", false);
+        assert_eq!(deletions.trust(), Trust::Doubtful);
+    }
+
+    #[test]
+    fn an_answer_may_be_looked_at_before_the_event() {
+        let mut deletions = Deletions::default();
+        deletions.ask("/a");
+        deletions.answer("/a", true);
+        deletions.see("/a");
+        assert_eq!(deletions.trust(), Trust::Sure);
+    }
+
+    #[test]
+    fn one_of_two_who_ask_is_enough() {
+        let mut deletions = Deletions::default();
+        deletions.ask("/a");
+        deletions.ask("/a");
+        deletions.see("/a");
+        deletions.answer("/a", false);
+        assert_eq!(deletions.trust(), Trust::NotYet);
+        deletions.answer("/a", true);
+        assert_eq!(deletions.trust(), Trust::Sure);
     }
 
     #[test]
     fn no_more_is_remembered_than_the_limit() {
         let mut deletions = Deletions::default();
-        (0..2 * MOST).for_each(|number| deletions.ask(&format!("/{number}")));
-        assert_eq!((deletions.asked_for.len(), deletions.in_order.len()), (MOST, MOST));
-        deletions.seen("/0");
-        assert!(deletions.is_doubtful());
+        for number in 0..2 * MOST {
+            let path = format!("/{number}");
+            deletions.ask(&path);
+            deletions.answer(&path, true);
+        }
+        let Deletions { asked, done, in_order, .. } = &deletions;
+        assert_eq!((asked.len(), done.len(), in_order.len()), (0, MOST, MOST));
+        deletions.see("/0");
+        assert_eq!(deletions.trust(), Trust::Doubtful);
     }
 }

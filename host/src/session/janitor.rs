@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use tokio::sync::{mpsc, oneshot};
 
 use super::core::{Core, child};
+use super::deletions::Deleting;
 use super::failure::{Failure, Refusal};
 use super::ledger::{Entry, Naming, SeatId, Trace, Znode};
 use super::omission::Omission;
@@ -55,7 +56,7 @@ fn poll_some(
     if under_way.len() < before { Poll::Ready(()) } else { Poll::Pending }
 }
 
-async fn clean_up(core: &Core, job: Job) {
+async fn clean_up(core: &Arc<Core>, job: Job) {
     let outcome = match &job.entry {
         Entry::Known(znode) => delete(core, znode).await,
         Entry::Pending(Trace::Contender { parent, stem }) => {
@@ -104,16 +105,20 @@ fn forget_named(core: &Core, job: &Job) {
 ///
 /// # Cancellation
 /// The znode may or may not be gone.
-pub(super) async fn delete(core: &Core, znode: &Znode) -> Result<(), Failure> {
+pub(super) async fn delete(core: &Arc<Core>, znode: &Znode) -> Result<(), Failure> {
     let is_looked_at = znode.naming == Naming::Given && !core.omits(Omission::CzxidCheck);
     if is_looked_at && !Box::pin(is_still_there(core, znode)).await? {
         return Ok(());
     }
     loop {
-        core.deleting(&znode.path);
+        let deleting = Deleting::begin(core, &znode.path);
         let write = Write::Delete { path: znode.path.clone(), version: None };
         match core.send(Request::Write(write)).await {
-            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(()),
+            Ok(_) => {
+                deleting.done();
+                return Ok(());
+            }
+            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(()),
             Err(Failure::OutcomeUnknown) => {
                 if !Box::pin(is_still_there(core, znode)).await? {
                     return Ok(());

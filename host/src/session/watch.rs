@@ -92,7 +92,7 @@ impl Watch {
             if event == Event::Deleted
                 && let Some(core) = core.upgrade()
             {
-                core.deletions().seen(&path);
+                core.deletions().see(&path);
             }
             event
         };

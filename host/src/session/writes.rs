@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use super::core::unexpected;
+use super::deletions::Deleting;
 use super::failure::Failure;
 use super::janitor::find_named;
 use super::ledger::{EntryId, Naming, Trace, Znode};
@@ -18,7 +19,7 @@ pub(super) enum Ticket {
     /// An ephemeral znode is created under a given name.
     Creates { path: String, entry: EntryId },
     /// A znode is deleted; perhaps it is in the ledger.
-    Deletes { path: String },
+    Deletes { path: String, deleting: Deleting },
 }
 
 impl Seat {
@@ -121,8 +122,8 @@ impl Seat {
                 }
                 Write::Delete { path, .. } => {
                     self.expect_deletion(path);
-                    self.core.deleting(path);
-                    Ok(Ticket::Deletes { path: path.clone() })
+                    let deleting = Deleting::begin(&self.core, path);
+                    Ok(Ticket::Deletes { path: path.clone(), deleting })
                 }
                 Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => continue,
             };
@@ -158,7 +159,7 @@ impl Seat {
                     let mut named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
                     named.forget(&path, self.id, None);
                 }
-                Ticket::Deletes { path } => self.deletion_failed(&path),
+                Ticket::Deletes { path, .. } => self.deletion_failed(&path),
             }
         }
     }
@@ -178,7 +179,7 @@ impl Seat {
             // The znode may be there: its entry stays pending, and is settled by looking.
             Err(Failure::OutcomeUnknown | Failure::SessionLost) => {
                 for ticket in tickets {
-                    if let Ticket::Deletes { path } = ticket {
+                    if let Ticket::Deletes { path, .. } = ticket {
                         self.deletion_failed(&path);
                     }
                 }
@@ -190,7 +191,10 @@ impl Seat {
 
     fn settle_done(&self, ticket: Ticket, reply: &Reply) {
         match ticket {
-            Ticket::Deletes { path } => self.gone(&path),
+            Ticket::Deletes { path, deleting } => {
+                deleting.done();
+                self.gone(&path);
+            }
             Ticket::Creates { path, entry } => {
                 let written = match reply {
                     Reply::Written(written) => std::slice::from_ref(written),

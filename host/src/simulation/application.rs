@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +35,8 @@ struct Joined {
     id: ParticipantId,
     participant: Participant,
     beliefs: Arc<Beliefs>,
+    /// Has the follower take down what it was told so far.
+    catch_up: mpsc::UnboundedSender<oneshot::Sender<()>>,
 }
 
 /// What its participant has told.
@@ -120,10 +122,11 @@ impl Running {
                 Ok((participant, follower)) => {
                     let beliefs = Arc::<Beliefs>::default();
                     self.world.began(id, host, killed);
-                    let following =
-                        follow(Arc::clone(&self.world), id, follower, Arc::clone(&beliefs));
+                    let (catch_up, asked) = mpsc::unbounded_channel();
+                    let world = Arc::clone(&self.world);
+                    let following = follow(world, id, follower, Arc::clone(&beliefs), asked);
                     self.tasks.spawn("simulated follower", following);
-                    return Some(Joined { id, participant, beliefs });
+                    return Some(Joined { id, participant, beliefs, catch_up });
                 }
                 Err(failure) => {
                     let fault = Some(failure.to_string());
@@ -170,6 +173,12 @@ impl Running {
             answer = answering => answer,
             () = given_up => return,
         };
+        // What it was told before the answer stands before it in the history.
+        let (done, caught_up) = oneshot::channel();
+        if joined.catch_up.send(done).is_ok() {
+            // A follower that has ended has nothing more to take down.
+            caught_up.await.ok();
+        }
         self.world.returned(participant, call, outcome(answer));
     }
 
@@ -200,8 +209,19 @@ async fn follow(
     participant: ParticipantId,
     mut follower: Follower,
     beliefs: Arc<Beliefs>,
+    mut asked: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
 ) {
-    while let Some(notice) = follower.next().await {
+    loop {
+        // Cancel-safe, both; and whoever asks is answered when there is nothing left to tell.
+        let notice = tokio::select! {
+            biased;
+            notice = follower.next() => notice,
+            Some(done) = asked.recv() => {
+                done.send(()).ok();
+                continue;
+            }
+        };
+        let Some(notice) = notice else { return };
         beliefs.note(&notice);
         let has_ended = matches!(notice, Notice::Ended(_));
         world.recorder.note(What::Told { participant, notice: told(notice) });

@@ -75,11 +75,11 @@ fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) 
         };
         let Some(fence) = fence.filter(|_| is_grant) else { continue };
         let (who, operation) = (call.who, call.operation);
-        if was_told(case, who, fence, answered.us) {
+        if is_its_own(case, who, fence) {
             continue;
         }
         let sentence = format!(
-            "`{operation}` answered participant {who} fence {fence}, which it was never told to hold"
+            "`{operation}` answered participant {who} fence {fence}, which is none of its contenders'"
         );
         found
             .push(Violation::new(id, answered.at, sentence).involving([call.invoked.at]).by([who]));
@@ -96,21 +96,24 @@ fn check_events(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
         let fence = detail.get("fence").and_then(|fence| fence.parse().ok());
         let is_grant = case.interface == Interface::LeaderElection && event == "elected";
         let Some(fence) = fence.filter(|_| is_grant) else { continue };
-        if was_told(case, *participant, fence, entry.at_us) {
+        if is_its_own(case, *participant, fence) {
             continue;
         }
         let sentence = format!(
-            "`{event}` told participant {participant} fence {fence}, which it was never told to hold"
+            "`{event}` told participant {participant} fence {fence}, which is none of its contenders'"
         );
         found.push(Violation::new(id, at, sentence).by([*participant]));
     }
 }
 
-/// Whether the participant had been told by then that it holds a claim of that fence. What is told
-/// and answered in one instant may be taken down in either order.
-fn was_told(case: &Case<'_>, who: ParticipantId, fence: u64, us: u64) -> bool {
-    let mut beliefs = case.people.beliefs_of(who).rev();
-    beliefs.any(|belief| belief.fence == fence && belief.since.us <= us)
+/// Whether a fence is that of a contender of the participant's: the grant itself may still be on its
+/// way to whoever follows, or be withheld because it has gone stale.
+fn is_its_own(case: &Case<'_>, who: ParticipantId, fence: u64) -> bool {
+    let mut contenders = case.truth.contenders().iter();
+    contenders.any(|contender| {
+        let asker = case.people.asker(contender);
+        contender.czxid.unsigned_abs() == fence && asker.is_some_and(|asker| asker.id == who)
+    })
 }
 
 /// M4: in the order in which they became the owner, those granted show strictly growing fences.
