@@ -358,11 +358,11 @@ fn w2_a_grant_while_the_predecessor_lives_is_rejected() {
 }
 
 #[test]
-fn w2_an_acquire_that_answers_what_is_not_held_is_rejected() {
+fn w2_an_acquire_that_answers_what_is_none_of_its_own_is_rejected() {
     let mut story = Story::new();
-    story.acquire(1, 0);
-    let value = json!({ "path": "/x", "fence": story.fence(1) });
-    story.answer(1, Outcome::Ok { value, holds: false });
+    story.acquire(1, 0).hold(1);
+    let value = json!({ "path": story.contender(1), "fence": 0 });
+    story.answer(1, Outcome::Ok { value, holds: true });
     check_lock(&story, "W2");
 }
 
