@@ -1,4 +1,5 @@
-//! Builds the stock recipes and embeds them. Their names are those of their directories.
+//! Builds the stock recipes and embeds them, with their sources and those of what `wok new` writes
+//! beside them. Their names are those of their directories.
 
 use std::env;
 use std::error::Error;
@@ -6,12 +7,7 @@ use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
     pack_relocations();
-    let stock = wok_build::Embedding {
-        crates: "../recipes-wasm",
-        table: "recipes.rs",
-        ready_made: "WOK_RECIPES_DIR",
-    };
-    let Err(error) = wok_build::embed(stock) else {
+    let Err(error) = embed() else {
         return ExitCode::SUCCESS;
     };
     // Printed here: what `main` returns is shown with `Debug`, which escapes every line break.
@@ -22,6 +18,17 @@ fn main() -> ExitCode {
         source = error.source();
     }
     ExitCode::FAILURE
+}
+
+fn embed() -> Result<(), wok_build::Error> {
+    wok_build::embed(wok_build::Embedding {
+        crates: "../recipes-wasm",
+        table: "recipes.rs",
+        ready_made: "WOK_RECIPES_DIR",
+    })?;
+    wok_build::embed_sources("recipe_sources.rs", "../recipes-wasm/*")?;
+    wok_build::embed_sources("template_sources.rs", "../guest-sdk/templates/*")?;
+    wok_build::embed_sources("sdk_sources.rs", "../guest-sdk")
 }
 
 /// Half a megabyte of the program's memory are relocations of pointers into itself, read at its

@@ -1,11 +1,14 @@
 //! The command line: one file per command.
 
+mod build;
 mod connect;
 mod elect;
 mod exit;
 mod hold;
 mod inspect;
 mod lock;
+mod new;
+mod next;
 mod output;
 mod run;
 mod signals;
@@ -47,6 +50,8 @@ enum Command {
     Hold(hold::Arguments),
     Run(run::Arguments),
     Validate(validate::Arguments),
+    New(new::Arguments),
+    Build(build::Arguments),
     Inspect(inspect::Arguments),
     Test(test::Arguments),
     #[command(name = "zookeeper")]
@@ -66,6 +71,8 @@ pub fn main() -> ExitCode {
         Command::Hold(arguments) => arguments.execute(&printer),
         Command::Run(arguments) => arguments.execute(&printer),
         Command::Validate(arguments) => arguments.execute(&printer),
+        Command::New(arguments) => arguments.execute(&printer),
+        Command::Build(arguments) => arguments.execute(&printer),
         Command::Inspect(arguments) => arguments.execute(&printer),
         Command::Test(arguments) => arguments.execute(&printer),
         Command::ZooKeeper(arguments) => arguments.execute(&printer),

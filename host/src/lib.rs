@@ -12,6 +12,7 @@
 //! - [`config`]: TOML to validated types.
 //! - [`daemon`]: which participants should run, and what runs while they hold.
 //! - [`simulation`]: the same participants over a simulated ensemble.
+//! - [`scaffold`]: recipe crates that stand alone, for `wok new`.
 //! - [`cli`]: one file per command.
 //!
 //! # Invariants
@@ -38,6 +39,8 @@ pub mod host;
 pub mod daemon;
 
 pub mod simulation;
+
+pub mod scaffold;
 
 pub mod cli;
 

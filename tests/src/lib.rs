@@ -6,10 +6,12 @@
 //! - [`admin`] looks at the tree and expires sessions, without any code of wok.
 //! - [`proxy`] stands between a client and a server, understands their frames and breaks them.
 //! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
+//! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
 //! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
+//! - [`guide`] plays the pages of the guide, [`generated`] keeps files true that a program can write.
 //! - [`tidy`] checks the repository against its own style guide.
 //!
 //! Invariants: nothing that a test starts outlives the test process, even one that is killed; no
@@ -39,12 +41,17 @@ pub mod proxy;
 
 pub mod process;
 
+pub mod authors;
+
 pub mod wire;
 
 pub mod patience;
 
+pub mod contract_page;
 pub mod frames;
+pub mod generated;
 pub mod guests;
+pub mod guide;
 pub mod launch;
 pub mod ports;
 pub mod scratch;

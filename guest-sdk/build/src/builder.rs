@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cargo::{self, Package};
 use crate::component::hexadecimal;
+use crate::wit::resolve;
 use crate::{Component, Error, Toolchain, append_wit};
 
 /// Builds guest crates.
@@ -39,7 +40,7 @@ impl<'a> Builder<'a> {
         Ok(self)
     }
 
-    /// Hears every line of cargo's progress.
+    /// Hears every line of cargo's progress and every warning; errors are in [`Error::Compile`].
     #[must_use]
     pub fn progress(mut self, progress: impl FnMut(&str) + 'a) -> Self {
         self.progress = Box::new(progress);
@@ -57,19 +58,21 @@ impl<'a> Builder<'a> {
         let Some(first) = self.guests.first() else {
             return Ok(Vec::new());
         };
+        let workspaces = by_workspace(&manifests)?;
+        workspaces.values().flatten().try_for_each(check)?;
         let toolchain = Toolchain::find(first)?;
         let target_dir = absolute(&self.target_dir)?;
 
         let mut modules = BTreeMap::new();
-        for (workspace, packages) in by_workspace(&manifests)? {
+        for (workspace, packages) in workspaces {
             let place = target_dir.join(directory_of(&workspace));
             let built =
                 cargo::build(&workspace, &packages, &place, &toolchain, &mut self.progress)?;
             for package in packages {
                 let module = built.iter().find(|built| built.manifest == package.manifest);
-                let module = module.ok_or_else(|| Error::NoCrate {
-                    path: package.manifest.clone(),
-                    reason: "it makes no module: `crate-type` needs `cdylib`".to_owned(),
+                let module = module.ok_or_else(|| Error::Cargo {
+                    manifest: package.manifest.clone(),
+                    reason: "cargo tells of no module that it made".to_owned(),
                 })?;
                 modules.insert(package.manifest, (package.name, module.module.clone()));
             }
@@ -84,6 +87,24 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Finds before the compiler starts what only its output would show otherwise: it takes a minute.
+fn check(package: &Package) -> Result<(), Error> {
+    let wit = directory(&package.manifest).join("wit");
+    let reason = if !package.makes_module {
+        "its Cargo.toml has no `[lib] crate-type = [\"cdylib\"]`"
+    } else if !wit.is_dir() {
+        "it has no directory `wit` that describes its interface"
+    } else {
+        return resolve(&wit).map(drop);
+    };
+    let path = directory(&package.manifest).to_owned();
+    Err(Error::NoCrate { path, reason: reason.to_owned() })
+}
+
+fn directory(manifest: &Path) -> &Path {
+    manifest.parent().unwrap_or(Path::new("."))
+}
+
 /// Each workspace has a directory of its own: to cargo two packages of one name and one place in
 /// their workspaces are the same, and it would take the one's module for the other's.
 fn directory_of(workspace: &Path) -> String {
@@ -94,7 +115,7 @@ fn directory_of(workspace: &Path) -> String {
 }
 
 fn component(manifest: &Path, package: &str, module: &Path) -> Result<Component, Error> {
-    let directory = manifest.parent().unwrap_or(Path::new("."));
+    let directory = directory(manifest);
     let module = fs::read(module).map_err(|source| Error::File {
         action: "read",
         path: module.to_owned(),
@@ -107,7 +128,7 @@ fn component(manifest: &Path, package: &str, module: &Path) -> Result<Component,
 }
 
 /// The crates directly below a directory.
-fn crates_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(crate) fn crates_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let error = |source| Error::File { action: "list", path: directory.to_owned(), source };
     let mut crates = Vec::new();
     for entry in fs::read_dir(directory).map_err(error)? {
@@ -135,7 +156,7 @@ fn by_workspace(manifests: &[PathBuf]) -> Result<BTreeMap<PathBuf, Vec<Package>>
                 let workspace = cargo::workspace_of(manifest)?;
                 let found = find(&workspace).ok_or_else(|| Error::Cargo {
                     manifest: manifest.clone(),
-                    reason: "it is in none of the packages listed".to_owned(),
+                    reason: "it is no package: give the directory of one".to_owned(),
                 })?;
                 known.push(workspace);
                 found

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 
 use serde::Deserialize;
@@ -63,6 +64,8 @@ const CLEARED: [&str; 17] = [
 pub(crate) struct Package {
     pub(crate) name: String,
     pub(crate) manifest: PathBuf,
+    /// Whether it has a `cdylib`, which is what cargo makes a module of.
+    pub(crate) makes_module: bool,
 }
 
 /// The packages of a workspace.
@@ -72,7 +75,7 @@ pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
 }
 
-/// The module of a package, and what the compiler warned of.
+/// The module of a package.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) manifest: PathBuf,
@@ -105,6 +108,11 @@ pub(crate) fn workspace_of(manifest: &Path) -> Result<Workspace, Error> {
     struct MetadataPackage {
         name: String,
         manifest_path: PathBuf,
+        targets: Vec<MetadataTarget>,
+    }
+    #[derive(Deserialize)]
+    struct MetadataTarget {
+        crate_types: Vec<String>,
     }
 
     let mut command = cargo(manifest.parent().unwrap_or(Path::new(".")));
@@ -119,10 +127,15 @@ pub(crate) fn workspace_of(manifest: &Path) -> Result<Workspace, Error> {
     let metadata: Metadata = serde_json::from_slice(&output.stdout).map_err(|error| {
         Error::Cargo { manifest: manifest.to_owned(), reason: error.to_string() }
     })?;
+    let is_module = |target: &MetadataTarget| target.crate_types.iter().any(|it| it == "cdylib");
     let packages = metadata
         .packages
         .into_iter()
-        .map(|package| Package { name: package.name, manifest: package.manifest_path })
+        .map(|package| Package {
+            name: package.name,
+            manifest: package.manifest_path,
+            makes_module: package.targets.iter().any(is_module),
+        })
         .collect();
     Ok(Workspace { root: metadata.workspace_root, packages })
 }
@@ -183,20 +196,34 @@ struct Messages {
 fn listen(child: &mut Child, progress: &mut dyn FnMut(&str)) -> (Messages, String) {
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
+    let (tell, told) = mpsc::channel();
+    let tell_of_stderr = tell.clone();
     thread::scope(|scope| {
-        let messages = scope.spawn(move || stdout.map(read_messages).unwrap_or_default());
-        let mut said = String::new();
-        for line in stderr.into_iter().flat_map(|stderr| BufReader::new(stderr).lines()) {
-            let Ok(line) = line else { break };
-            progress(&line);
-            said.push_str(&line);
-            said.push('\n');
+        let messages =
+            scope.spawn(move || stdout.map(|it| read_messages(it, &tell)).unwrap_or_default());
+        let said = scope
+            .spawn(move || stderr.map(|it| read_said(it, &tell_of_stderr)).unwrap_or_default());
+        // Ends when both have ended.
+        for text in told {
+            progress(&text);
         }
-        (messages.join().unwrap_or_default(), said)
+        (messages.join().unwrap_or_default(), said.join().unwrap_or_default())
     })
 }
 
-fn read_messages(stdout: impl Read) -> Messages {
+fn read_said(stderr: impl Read, tell: &mpsc::Sender<String>) -> String {
+    let mut said = String::new();
+    for line in BufReader::new(stderr).lines() {
+        let Ok(line) = line else { break };
+        said.push_str(&line);
+        said.push('\n');
+        // Whoever asked listens until both outputs are closed.
+        tell.send(line).ok();
+    }
+    said
+}
+
+fn read_messages(stdout: impl Read, tell: &mpsc::Sender<String>) -> Messages {
     #[derive(Deserialize)]
     #[serde(tag = "reason")]
     enum Message {
@@ -223,8 +250,14 @@ fn read_messages(stdout: impl Read) -> Messages {
                     messages.built.push(Built { manifest: manifest_path, module });
                 }
             }
-            Ok(Message::Said { message }) if message.level == "error" => {
-                messages.errors.push_str(message.rendered.as_deref().unwrap_or_default());
+            Ok(Message::Said { message }) => {
+                let rendered = message.rendered.unwrap_or_default();
+                if message.level.starts_with("error") {
+                    messages.errors.push_str(&rendered);
+                } else {
+                    // As above.
+                    tell.send(rendered.trim_end().to_owned()).ok();
+                }
             }
             _ => {}
         }

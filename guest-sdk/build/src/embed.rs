@@ -103,7 +103,7 @@ fn watch_sources(crates: &Path) {
     }
 }
 
-fn rerun_if_changed(path: &Path) {
+pub(crate) fn rerun_if_changed(path: &Path) {
     directive(&format!("rerun-if-changed={}", path.display()));
 }
 
@@ -116,14 +116,14 @@ fn directive(text: &str) {
     println!("cargo::{text}");
 }
 
-fn directory_in(variable: &'static str) -> Result<PathBuf, Error> {
+pub(crate) fn directory_in(variable: &'static str) -> Result<PathBuf, Error> {
     env::var_os(variable).map(PathBuf::from).ok_or_else(|| Error::NoCrate {
         path: PathBuf::from(variable),
         reason: "not set: this runs in a build script".to_owned(),
     })
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     fs::write(path, bytes).map_err(|source| Error::File {
         action: "write",
         path: path.to_owned(),

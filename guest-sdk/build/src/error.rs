@@ -25,8 +25,8 @@ pub enum Error {
         /// What it holds.
         value: String,
     },
-    /// A directory holds no guest crate.
-    #[error("{path}: no guest crate ({reason})")]
+    /// A directory holds no crate of a guest.
+    #[error("{path}: no recipe's crate ({reason}); `wok new` makes one")]
     NoCrate {
         /// The directory.
         path: PathBuf,
@@ -59,12 +59,12 @@ pub enum Error {
         /// What the compiler, or failing that cargo, said.
         diagnostics: String,
     },
-    /// Cargo said something this crate does not understand.
-    #[error("cargo's answer for {manifest} is not understood: {reason}")]
+    /// Cargo refuses a manifest, or says of it what is not understood here.
+    #[error("{manifest}: {reason}")]
     Cargo {
         /// The manifest in question.
         manifest: PathBuf,
-        /// What is wrong with the answer.
+        /// What cargo says, or what is wrong with that.
         reason: String,
     },
     /// The module does not make a component.

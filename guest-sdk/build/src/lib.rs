@@ -11,7 +11,8 @@
 //! # Code map
 //! [`Builder`] asks `toolchain` for a compiler that knows `wasm32-unknown-unknown`, runs `cargo` once
 //! per workspace, encodes each module as a [`Component`] and appends its documented WIT
-//! ([`append_wit`], [`wit_of`]). [`embed`] is the same for build scripts.
+//! ([`append_wit`], [`wit_of`]). [`embed`] is the same for build scripts;
+//! [`embed_sources`] has a binary carry crates as text.
 //!
 //! # Invariants
 //! * The nested cargo has a target directory of its own and an environment cleared of everything the
@@ -24,6 +25,7 @@ mod cargo;
 mod component;
 mod embed;
 mod error;
+mod sources;
 mod toolchain;
 mod wit;
 
@@ -31,6 +33,7 @@ pub use builder::Builder;
 pub use component::Component;
 pub use embed::{Embedding, embed};
 pub use error::Error;
+pub use sources::embed_sources;
 pub use toolchain::{TOOLCHAIN_VARIABLE, Toolchain};
 pub use wit::{WIT_SECTION, Wit, append_wit, wit_of};
 

@@ -33,15 +33,30 @@ pub struct Wit {
 /// # Errors
 /// [`Error::Wit`] with the parser's own words and places.
 pub fn append_wit(component: &mut Vec<u8>, directory: &Path) -> Result<(), Error> {
-    let error =
-        |error| Error::Wit { place: directory.display().to_string(), reason: causes(&error) };
-    let mut resolve = Resolve::default();
-    resolve.push_str("wok:recipe", CONTRACT).map_err(error)?;
-    let (package, _) = resolve.push_dir(directory).map_err(error)?;
-    let encoded = wit_component::encode(&resolve, package, false).map_err(error)?;
+    let Wit { resolve, package } = resolve(directory)?;
+    let encoded = wit_component::encode(&resolve, package, false)
+        .map_err(|error| malformed(directory, &error))?;
     let section = CustomSection { name: Cow::Borrowed(WIT_SECTION), data: Cow::Owned(encoded) };
     section.append_to_component(component);
     Ok(())
+}
+
+/// The WIT package in `directory`, resolved against the contract.
+///
+/// # Errors
+/// [`Error::Wit`] with the parser's own words and places.
+pub(crate) fn resolve(directory: &Path) -> Result<Wit, Error> {
+    let mut resolve = Resolve::default();
+    let mut push = || {
+        resolve.push_str("wok:recipe", CONTRACT)?;
+        resolve.push_dir(directory)
+    };
+    let (package, _) = push().map_err(|error| malformed(directory, &error))?;
+    Ok(Wit { resolve, package })
+}
+
+fn malformed(directory: &Path, error: &impl std::fmt::Display) -> Error {
+    Error::Wit { place: directory.display().to_string(), reason: causes(error) }
 }
 
 /// Reads the WIT back; none if the component brings none.

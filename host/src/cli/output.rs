@@ -139,6 +139,13 @@ impl Printer {
         }
     }
 
+    /// A line of another program that works for us: for people only, on standard error.
+    pub(super) fn progress(&self, line: &str) {
+        if self.output == Output::Text {
+            self.line(&mut io::stderr(), line);
+        }
+    }
+
     fn line(&self, to: &mut impl Write, line: &str) {
         let line = match self.output {
             Output::Text => Cow::Owned(plain(line)),

@@ -35,6 +35,7 @@ pub struct Module {
 struct Inner {
     name: String,
     interface: Interface,
+    imports: Vec<String>,
     digest: String,
     size: usize,
     engine: Engine,
@@ -74,7 +75,7 @@ impl Module {
         loading.check_binary(bytes)?;
         let component = Component::from_binary(engine.wasmtime(), bytes)
             .map_err(|source| ModuleError::Invalid { module: name.to_owned(), source })?;
-        loading.check_imports(&component)?;
+        let imports = loading.imports(&component)?;
         let pre = engine
             .linker()
             .instantiate_pre(&component)
@@ -84,6 +85,7 @@ impl Module {
         let inner = Inner {
             name: name.to_owned(),
             interface: wit_docs::documented(bytes, bare),
+            imports,
             digest: format!("{:x}", Sha256::digest(bytes)),
             size: bytes.len(),
             engine: engine.clone(),
@@ -101,6 +103,16 @@ impl Module {
     /// What it offers.
     pub fn interface(&self) -> &Interface {
         &self.inner.interface
+    }
+
+    /// The interfaces of the contract that it imports, in the component's order.
+    pub fn imports(&self) -> &[String] {
+        &self.inner.imports
+    }
+
+    /// The version of the contract that it was built for; none if it imports nothing.
+    pub fn contract_version(&self) -> Option<&str> {
+        self.imports().first().and_then(|import| version_of(import))
     }
 
     /// The SHA-256 of its bytes, in lowercase hexadecimal.
@@ -184,6 +196,11 @@ fn empty() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
+/// The version in an import's name.
+fn version_of(import: &str) -> Option<&str> {
+    import.split_once('@').map(|(_, version)| version)
+}
+
 /// Where the interface's functions are in the component.
 fn functions(
     component: &Component,
@@ -226,15 +243,16 @@ impl Loading<'_> {
         Err(ModuleError::NotComponent { module: self.name.to_owned(), problem })
     }
 
-    fn check_imports(&self, component: &Component) -> Result<(), ModuleError> {
+    fn imports(&self, component: &Component) -> Result<Vec<String>, ModuleError> {
         let types = component.component_type();
         let mut foreign = Vec::new();
+        let mut imports = Vec::new();
         for (import, _) in types.imports(self.engine.wasmtime()) {
-            let Some(item) = import.strip_prefix(CONTRACT) else {
+            if !import.starts_with(CONTRACT) {
                 foreign.push(import);
                 continue;
-            };
-            let built_for = item.split_once('@').map_or("no version", |(_, version)| version);
+            }
+            let built_for = version_of(import).unwrap_or("no version");
             if !SERVED.contains(&built_for) {
                 return Err(ModuleError::WrongContract {
                     module: self.name.to_owned(),
@@ -243,9 +261,10 @@ impl Loading<'_> {
                     served: SERVED.join(", "),
                 });
             }
+            imports.push(import.to_owned());
         }
         if foreign.is_empty() {
-            return Ok(());
+            return Ok(imports);
         }
         let imports = foreign.join(", ");
         Err(ModuleError::ForeignImports { module: self.name.to_owned(), imports })

@@ -14,11 +14,13 @@
 mod error;
 mod near;
 mod reader;
+mod schema;
 mod writer;
 
 pub use error::{Segment, ValueError, ValueErrors};
 pub(super) use near::near;
 pub(super) use reader::{read_fields, read_nothing, read_record};
+pub use schema::{arguments_schema, config_schema};
 pub(super) use writer::write_optional;
 
 /// The largest integer up to which a double, and so every reader of JSON, knows all integers.

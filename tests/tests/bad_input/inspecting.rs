@@ -27,7 +27,13 @@ async fn a_stock_module_tells_its_operations_and_config_in_its_own_words() -> Re
         "acquire()",
         "Waits in line for the lock.",
         "config:",
-        "format: option<enum { curator, kazoo }>",
+        "contract 0.1.0, of which it imports zookeeper, participant",
+        "documented by its own WIT, which matches its types",
+        "format: option<format>",
+        "enum format",
+        "As kazoo's `Lock`",
+        "next: wok hold lock --mount /try --connect 127.0.0.1:2181 acquire --",
+        "wok new my-lock --from lock",
     ] {
         assert!(text.contains(told), "{told:?} is not in {text}");
     }
@@ -36,6 +42,14 @@ async fn a_stock_module_tells_its_operations_and_config_in_its_own_words() -> Re
     let docs = operation(&report, "release")?["docs"].as_str().unwrap_or_default();
     assert!(docs.starts_with("Gives the lock back"), "{docs}");
     assert_eq!(report["config"][0]["name"], "format");
+    assert_eq!(report["contract"], "0.1.0");
+    assert_eq!(report["documentation"]["state"], "matches");
+    let imports = report["imports"].as_array().context("imports")?;
+    assert!(imports.contains(&"wok:recipe/zookeeper@0.1.0".into()), "{imports:?}");
+    let format = &report["config-schema"]["properties"]["format"];
+    assert_eq!(format["anyOf"][1]["anyOf"][1]["const"], "kazoo", "{format}");
+    let arguments = &operation(&report, "acquire")?["arguments-schema"];
+    assert_eq!(arguments["additionalProperties"], false);
 
     let (text, report) = inspect("leader-election").await?;
     assert!(text.contains("Becomes a candidate and returns at once"), "{text}");
@@ -64,18 +78,44 @@ async fn a_users_module_is_told_as_a_stock_one() -> Result<()> {
     let (text, report) = inspect(&file).await?;
     for told in [
         "What goes in comes out.",
-        "several(number: u32, text: string, maybe: option<enum { red, dark-green, blue }>)",
+        "several(number: u32, text: string, maybe: option<color>)",
+        "rectangle(sides)",
+        "As the sky.",
         "echo-pair(value: tuple<u32, string, bool>) -> tuple<u32, string, bool>",
         "names: option<list<string>>",
         "Refuse these settings, in these words.",
     ] {
         assert!(text.contains(told), "{told:?} is not in {text}");
     }
+    let several = &operation(&report, "several")?["arguments-schema"];
+    assert_eq!(several["required"], serde_json::json!(["number", "text"]));
+    assert_eq!(several["properties"]["number"]["maximum"], 4_294_967_295_u32);
     let (_directory, file) = guest_file("hostile")?;
     let (_, hostile) = inspect(&file).await?;
     let docs = operation(&hostile, "spin")?["docs"].as_str().unwrap_or_default();
     assert_eq!(docs, "Loops without a host call.");
     assert_eq!(hostile["config"], Value::Null);
     assert_eq!(report["wake"], false);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_module_without_its_own_wit_says_who_would_have_added_it() -> Result<()> {
+    let directory = wok_tests::scratch::dir()?;
+    let file = directory.path().join("bare.wasm");
+    let component = wat::parse_str(
+        r#"(component
+            (core module $m (func (export "ping") unreachable))
+            (core instance $i (instantiate $m))
+            (func $ping (canon lift (core func $i "ping")))
+            (instance $it (export "ping" (func $ping)))
+            (export "my:bare/bare@0.1.0" (instance $it)))"#,
+    )?;
+    std::fs::write(&file, component)?;
+    let (text, report) = inspect(&file).await?;
+    assert!(text.contains("no documentation: `wok build` would have added it"), "{text}");
+    assert!(text.contains("imports nothing"), "{text}");
+    assert_eq!(report["documentation"]["state"], "absent");
+    assert_eq!(report["contract"], Value::Null);
     Ok(())
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use wasmtime::component::Val;
 
 use super::reader::{read_fields, read_record};
+use super::schema::schema;
 use super::writer::write;
 use crate::guest::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 
@@ -241,7 +242,108 @@ fn typed_json() -> impl Strategy<Value = (ValueType, Value)> {
     })
 }
 
+/// Whether a schema, of the few words that ours use, takes a value.
+fn takes(schema: &Value, json: &Value) -> bool {
+    let is_type = |name: &Value| match (name.as_str().unwrap(), json) {
+        ("null", Value::Null) | ("boolean", Value::Bool(_)) | ("string", Value::String(_)) => true,
+        ("number", Value::Number(_)) => true,
+        ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
+        ("integer", Value::Number(number)) => !number.is_f64(),
+        _ => false,
+    };
+    let wide = |number: &Value| number.to_string().parse::<i128>().unwrap();
+    let length =
+        || json.as_array().map_or_else(|| json.as_str().unwrap().chars().count(), Vec::len);
+    schema.as_object().unwrap().iter().all(|(word, rule)| match word.as_str() {
+        "type" => rule.as_array().map_or_else(|| is_type(rule), |any| any.iter().any(is_type)),
+        "anyOf" => rule.as_array().unwrap().iter().any(|schema| takes(schema, json)),
+        "const" => rule == json,
+        "enum" => rule.as_array().unwrap().contains(json),
+        // Only where the type is right: the other rules look at other types.
+        "minimum" => !is_type(&json!("integer")) || wide(json) >= wide(rule),
+        "maximum" => !is_type(&json!("integer")) || wide(json) <= wide(rule),
+        "minLength" | "minItems" => {
+            !(json.is_string() || json.is_array()) || length() >= rule.as_u64().unwrap() as usize
+        }
+        "maxLength" | "maxItems" => {
+            !(json.is_string() || json.is_array()) || length() <= rule.as_u64().unwrap() as usize
+        }
+        "pattern" => json.as_str().is_none_or(|text| {
+            let digits = match rule.as_str().unwrap().strip_prefix("^-?") {
+                Some(_) => text.strip_prefix('-').unwrap_or(text),
+                None => text,
+            };
+            (1..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+        }),
+        "items" => json.as_array().is_none_or(|all| all.iter().all(|it| takes(rule, it))),
+        "prefixItems" => json.as_array().is_none_or(|all| {
+            all.iter().zip(rule.as_array().unwrap()).all(|(it, schema)| takes(schema, it))
+        }),
+        "required" => json.as_object().is_none_or(|object| {
+            rule.as_array().unwrap().iter().all(|key| object.contains_key(key.as_str().unwrap()))
+        }),
+        "properties" => json.as_object().is_none_or(|object| {
+            object.iter().all(|(key, it)| rule.get(key).is_none_or(|schema| takes(schema, it)))
+        }),
+        "additionalProperties" => json
+            .as_object()
+            .is_none_or(|object| object.keys().all(|key| schema["properties"].get(key).is_some())),
+        "description" | "contentEncoding" | "$schema" => true,
+        other => panic!("{other}"),
+    })
+}
+
+#[track_caller]
+fn check_schema(ty: &ValueType, json: &Value) {
+    assert_eq!(takes(&schema(ty), json), through(ty, json).is_ok(), "{json} as {ty:?}");
+}
+
+#[test]
+fn the_schema_takes_at_the_bounds_what_the_reader_takes() {
+    for ty in [
+        ValueType::S8,
+        ValueType::U8,
+        ValueType::S16,
+        ValueType::U16,
+        ValueType::S32,
+        ValueType::U32,
+        ValueType::S64,
+        ValueType::U64,
+    ] {
+        for bits in [7, 8, 15, 16, 31, 32, 63] {
+            for number in [-(1_i128 << bits) - 1, -(1 << bits), (1 << bits) - 1, 1 << bits] {
+                if let Ok(json) = serde_json::from_str::<Value>(&number.to_string())
+                    && !json.is_f64()
+                {
+                    check_schema(&ty, &json);
+                }
+            }
+        }
+        check_schema(&ty, &json!(0));
+        check_schema(&ty, &json!("12"));
+        check_schema(&ty, &json!("x"));
+    }
+    check_schema(&ValueType::F64, &json!("inf"));
+    check_schema(&ValueType::Char, &json!("ab"));
+    check_schema(&ValueType::Bytes, &json!({ "base64": "AA==" }));
+    check_schema(&ValueType::Bytes, &json!({ "base32": "AA==" }));
+    let flags = ValueType::Flags(labels(&["a", "b"]));
+    check_schema(&flags, &json!(["a", "b"]));
+    check_schema(&flags, &json!(["c"]));
+    let result = ValueType::Result { ok: None, err: Some(Box::new(ValueType::Bool)) };
+    for json in [json!("ok"), json!("err"), json!({ "err": true }), json!({ "ok": true })] {
+        check_schema(&result, &json);
+    }
+}
+
 proptest! {
+    #[test]
+    fn the_schema_takes_what_the_reader_takes((ty, own) in typed_json(), (_, other) in typed_json()) {
+        for json in [own, other] {
+            prop_assert_eq!(takes(&schema(&ty), &json), through(&ty, &json).is_ok(), "{}", json);
+        }
+    }
+
     #[test]
     fn what_is_written_is_what_was_read((ty, json) in typed_json()) {
         let (value, written) = through(&ty, &json).unwrap();

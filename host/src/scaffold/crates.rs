@@ -1,0 +1,88 @@
+//! The crates in this binary, and what they become where they stand alone.
+
+use super::{File, PackageName, ScaffoldError, lock_file, vendored};
+
+/// The paths and texts of a crate's own files.
+pub(super) type Sources = &'static [(&'static str, &'static str)];
+
+/// The stock recipes, as the build script found them.
+const RECIPES: &[(&str, Sources)] = include!(concat!(env!("OUT_DIR"), "/recipe_sources.rs"));
+
+/// The templates, likewise.
+const TEMPLATES: &[(&str, Sources)] = include!(concat!(env!("OUT_DIR"), "/template_sources.rs"));
+
+const MANIFEST: &str = include_str!("../../../guest-sdk/standalone/recipe.toml");
+const GITIGNORE: &str = include_str!("../../../guest-sdk/standalone/gitignore");
+const RUSTFMT: &str = include_str!("../../../rustfmt.toml");
+pub(super) const LICENSE: &str = include_str!("../../../LICENSE");
+
+/// What a new crate is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// A fork of a stock recipe, by its name.
+    Stock(String),
+    /// A template, by its name.
+    Template(String),
+}
+
+/// The stock recipes that can be forked.
+pub fn stock_names() -> impl Iterator<Item = &'static str> {
+    RECIPES.iter().map(|(name, _)| *name)
+}
+
+/// The templates.
+pub fn template_names() -> impl Iterator<Item = &'static str> {
+    TEMPLATES.iter().map(|(name, _)| *name)
+}
+
+impl Origin {
+    /// Every file of the new crate.
+    pub(super) fn files(&self, package: &PackageName) -> Result<Vec<File>, ScaffoldError> {
+        let mut files = vec![
+            File::new("Cargo.toml", manifest(package)),
+            File::new("Cargo.lock", lock_file::naming(package)),
+            File::new(".gitignore", GITIGNORE),
+            File::new("rustfmt.toml", RUSTFMT),
+        ];
+        if let Origin::Stock(_) = self {
+            // The code is ours, and its licence asks to go along.
+            files.push(File::new("LICENSE", LICENSE));
+        }
+        for (path, text) in self.sources()? {
+            files.push(File::new(*path, with_sdk_beside(text)));
+        }
+        files.extend(vendored::files());
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(files)
+    }
+
+    fn sources(&self) -> Result<Sources, ScaffoldError> {
+        let (what, name, there) = match self {
+            Origin::Stock(name) => ("stock recipe", name, RECIPES),
+            Origin::Template(name) => ("template", name, TEMPLATES),
+        };
+        let found = there.iter().find(|(known, _)| known == name);
+        found.map(|(_, sources)| *sources).ok_or_else(|| ScaffoldError::Unknown {
+            what,
+            name: name.clone(),
+            known: there.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+fn manifest(package: &PackageName) -> String {
+    MANIFEST.replacen("\"recipe\"", &format!("\"{package}\""), 1)
+}
+
+/// The source with the contract where a crate that stands alone has it.
+fn with_sdk_beside(source: &str) -> String {
+    const BINDING: &str = "wok_sdk::bind!(\"";
+    let parts = source.split_once(BINDING).and_then(|(before, rest)| {
+        let (_, after) = rest.split_once('"')?;
+        Some((before, after))
+    });
+    match parts {
+        Some((before, after)) => format!("{before}{BINDING}{}/wit\"{after}", vendored::DIRECTORY),
+        None => source.to_owned(),
+    }
+}

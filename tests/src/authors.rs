@@ -1,0 +1,106 @@
+//! What a recipe's author has: a directory outside the repository, and `wok` in `PATH`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::launch;
+use crate::process::{Program, Running, wok_binary};
+use crate::scratch;
+
+/// A place to work in.
+#[derive(Debug)]
+pub struct Workshop {
+    directory: TempDir,
+    /// The variables of every command.
+    env: Vec<(String, String)>,
+}
+
+/// A command that has ended.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// Its exit code; none if a signal ended it.
+    pub code: Option<i32>,
+    /// What it printed to standard output.
+    pub stdout: String,
+    /// What it printed to standard error.
+    pub stderr: String,
+}
+
+impl Workshop {
+    /// An empty one, whose crates are all built below one target directory.
+    ///
+    /// # Errors
+    /// If it cannot be made, or `wok` cannot be built.
+    pub fn open() -> Result<Self> {
+        let directory = scratch::dir()?;
+        let tools = directory.path().join("bin");
+        fs::create_dir(&tools)?;
+        std::os::unix::fs::symlink(fs::canonicalize(wok_binary()?)?, tools.join("wok"))?;
+        fs::create_dir(directory.path().join("work"))?;
+        let paths = std::env::var("PATH").context("a PATH")?;
+        let env = vec![
+            ("PATH".to_owned(), format!("{}:{paths}", tools.display())),
+            ("CARGO_TARGET_DIR".to_owned(), directory.path().join("target").display().to_string()),
+        ];
+        Ok(Workshop { directory, env })
+    }
+
+    /// Where commands run.
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join("work")
+    }
+
+    /// Runs a line of shell to its end, however long a compiler takes.
+    ///
+    /// # Errors
+    /// If no shell can be started.
+    pub fn run(&self, line: &str) -> Result<Done> {
+        self.run_with(line, &[])
+    }
+
+    /// The same with more variables.
+    ///
+    /// # Errors
+    /// If no shell can be started.
+    pub fn run_with(&self, line: &str, env: &[(&str, &Path)]) -> Result<Done> {
+        let mut shell = launch::command("bash");
+        shell
+            .args(["-c", line])
+            .current_dir(self.path())
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .envs(env.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let output = launch::start(shell)?.wait_with_output()?;
+        Ok(Done {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    /// Runs a line of shell that must succeed, and reads its report.
+    ///
+    /// # Errors
+    /// If it fails, or what it prints is no JSON.
+    pub fn report(&self, line: &str) -> Result<Value> {
+        let done = self.run(line)?;
+        ensure!(done.code == Some(0), "{line}: {done:?}");
+        serde_json::from_str(done.stdout.trim()).with_context(|| format!("{line}: {}", done.stdout))
+    }
+
+    /// Starts a line of shell that goes on.
+    ///
+    /// # Errors
+    /// If no shell can be started.
+    pub fn start(&self, line: &str) -> Result<Running> {
+        let shell = Program::new("bash").args(["-c", line]).directory(self.path());
+        self.env.iter().fold(shell, |shell, (name, value)| shell.env(name, value)).start()
+    }
+}

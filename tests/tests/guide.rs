@@ -1,0 +1,86 @@
+//! The guide in `docs/` is true: its commands do what it shows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use wok_tests::authors::Workshop;
+use wok_tests::guide::{Reader, steps};
+
+fn docs() -> Result<PathBuf> {
+    Ok(Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?.join("docs"))
+}
+
+/// The pages by their names.
+fn pages() -> Result<Vec<(String, String)>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(docs()?)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "md") {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            pages.push((name, fs::read_to_string(&path)?));
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+#[tokio::test]
+async fn every_page_does_what_it_says() -> Result<()> {
+    let shop = Workshop::open()?;
+    let mut played = 0;
+    for (name, text) in pages()? {
+        if steps(&text).with_context(|| name.clone())?.is_empty() {
+            continue;
+        }
+        played += 1;
+        let mut reader = Reader::begin(&shop, &name)?;
+        reader.play(&text).await.with_context(|| format!("docs/{name}.md"))?;
+    }
+    ensure!(played >= 4, "only {played} pages have something to play");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_page_that_is_not_true_is_found() -> Result<()> {
+    let shop = Workshop::open()?;
+    let mut reader = Reader::begin(&shop, "untrue")?;
+    reader
+        .play("```console run\n$ echo one; echo two\none\ntwo\n$ false\n$ echo $?\n1\n```\n")
+        .await?;
+    for (page, told) in [
+        ("```console run\n$ echo two; echo one\none\ntwo\n```\n", "\"two\""),
+        ("```console run\n$ (exit 3)\n```\n", "exit code 3"),
+        ("```console serve\n$ echo three\nfour\n```\n", "\"four\""),
+        ("```diff apply\n--- a/none\n+++ b/none\n@@ -1 +1 @@\n-a\n+b\n```\n", "does not apply"),
+    ] {
+        let error = format!("{:#}", reader.play(page).await.expect_err(page));
+        assert!(error.contains(told), "{error}");
+    }
+    Ok(())
+}
+
+#[test]
+fn the_summary_has_every_page_and_no_link_leads_nowhere() -> Result<()> {
+    let pages = pages()?;
+    let names: BTreeSet<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
+    let root = docs()?;
+    for (name, text) in &pages {
+        let mut linked = BTreeSet::new();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let file = target.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            ensure!(root.join(file).exists(), "docs/{name}.md: {target} leads nowhere");
+            linked.insert(file.trim_end_matches(".md"));
+        }
+        if name == "SUMMARY" {
+            let missing: Vec<_> =
+                names.iter().filter(|it| **it != "SUMMARY" && !linked.contains(**it)).collect();
+            ensure!(missing.is_empty(), "docs/SUMMARY.md lacks {missing:?}");
+        }
+    }
+    Ok(())
+}
