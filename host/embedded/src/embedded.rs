@@ -5,11 +5,14 @@ use std::thread::JoinHandle;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::front::{Server, ServerOptions, StartError};
+use crate::files::{FilesError, Recovery};
+use crate::front::{Server, ServerOptions, StartError, Status};
 
 /// A ZooKeeper server of one's own: it starts on a free port of the loopback device and stops
 /// when it is dropped. It has a thread and a runtime of its own, so that it serves blocking and
-/// asynchronous programs alike, and its state is gone with it.
+/// asynchronous programs alike. Its state is gone with it, unless [`ServerOptions::data_dir`] is set:
+/// then [`EmbeddedZooKeeper::recovery`] tells how the start went, and
+/// [`EmbeddedZooKeeper::failure`] why it ended, if the disk failed.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -27,6 +30,7 @@ use crate::front::{Server, ServerOptions, StartError};
 #[derive(Debug)]
 pub struct EmbeddedZooKeeper {
     connect_string: String,
+    status: Status,
     stop: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
@@ -56,7 +60,8 @@ impl EmbeddedZooKeeper {
         let serve = async move {
             match Server::start(options).await {
                 Ok(server) => {
-                    started.send(Ok(server.connect_string())).ok();
+                    let status = server.status().clone();
+                    started.send(Ok((server.connect_string(), status))).ok();
                     tokio::select! {
                         () = end.cancelled() => {}
                         () = server.stopped() => {}
@@ -73,13 +78,37 @@ impl EmbeddedZooKeeper {
             .spawn(move || runtime.block_on(serve))
             .map_err(StartError::Runtime)?;
         let gone = || StartError::Runtime(std::io::Error::other("the server's thread ended"));
-        let connect_string = start.recv().unwrap_or_else(|_| Err(gone()))?;
-        Ok(EmbeddedZooKeeper { connect_string, stop, thread: Some(thread) })
+        let (connect_string, status) = start.recv().unwrap_or_else(|_| Err(gone()))?;
+        Ok(EmbeddedZooKeeper { connect_string, status, stop, thread: Some(thread) })
     }
 
     /// Where it listens, as clients want it.
     pub fn connect_string(&self) -> &str {
         &self.connect_string
+    }
+
+    /// See [`Server::recovery`].
+    pub fn recovery(&self) -> Option<&Recovery> {
+        self.status.recovery()
+    }
+
+    /// See [`Server::failure`].
+    pub fn failure(&self) -> Option<&FilesError> {
+        self.status.failure()
+    }
+
+    /// See [`Server::snapshot_failure`].
+    pub fn snapshot_failure(&self) -> Option<String> {
+        self.status.snapshot_failure()
+    }
+
+    /// Ends once the server does by itself: [`EmbeddedZooKeeper::failure`] then says why. It needs
+    /// no runtime of a kind.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub async fn stopped(&self) {
+        self.status.stopped().await;
     }
 }
 

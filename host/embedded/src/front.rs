@@ -14,6 +14,13 @@
 //! applies and answers only what the journal has kept. With a data directory, a thread of its own
 //! writes and forces: what comes in meanwhile is prepared for the next round, and reads behind no
 //! write of their own connection are answered at once.
+//!
+//! # A disk that fails
+//! When the log cannot be written or forced, the server ends, and says why: what it has prepared
+//! is neither applied nor answered, and nothing is tried again, for a second attempt to force a
+//! file may succeed without the bytes that the first one lost. A snapshot that fails is told of and
+//! no reason to end: the logs that it would have made superfluous stay, and the next one is due
+//! after as many txns again.
 
 mod actor;
 mod backlog;
@@ -25,7 +32,9 @@ mod listener;
 mod options;
 mod server;
 mod snapshots;
+mod status;
 mod tasks;
 
 pub use options::ServerOptions;
 pub use server::{Server, StartError};
+pub(crate) use status::Status;

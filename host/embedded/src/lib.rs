@@ -24,7 +24,7 @@
 //! * Txns are applied in the order of their zxids; a request that fails has a zxid, too.
 //! * Applying a txn again over a newer copy changes nothing.
 //! * With a data directory, nothing is answered, and nothing is read by anybody, before it is in
-//!   the log and the log on disk.
+//!   the log and the log on disk. A disk that fails ends the server: see [`Server::failure`].
 //! * An event is on its way before the answer to the write that caused it, and before any later
 //!   answer of that server.
 //! * A connection's requests are answered in order.

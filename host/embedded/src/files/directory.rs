@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::error::FilesError;
 
@@ -77,11 +78,6 @@ impl DataDir {
         self.version.join(format!("snapshot.{zxid:x}"))
     }
 
-    /// A file that is not yet what it is to be.
-    pub(super) fn unfinished(&self, name: &str) -> PathBuf {
-        self.version.join(format!("{UNFINISHED}.{name}"))
-    }
-
     /// The zxids of all logs, in order.
     ///
     /// # Errors
@@ -96,6 +92,11 @@ impl DataDir {
     /// [`FilesError::Io`].
     pub fn snapshots(&self) -> Result<Vec<i64>, FilesError> {
         self.zxids("snapshot")
+    }
+
+    /// Has the names of all files on disk.
+    pub(super) fn sync(&self) -> Result<(), FilesError> {
+        sync(&self.version)
     }
 
     fn zxids(&self, prefix: &str) -> Result<Vec<i64>, FilesError> {
@@ -116,11 +117,39 @@ impl DataDir {
         };
         list().map_err(FilesError::io("list", &self.version))
     }
+}
+
+/// A file that is not yet what it is to be. It is removed when dropped, whatever the reason: on a
+/// full disk the log needs the room.
+#[derive(Debug)]
+pub(super) struct Unfinished {
+    path: PathBuf,
+    /// Until the file is gone, no other server may begin one of that name.
+    directory: Arc<DataDir>,
+}
+
+impl Unfinished {
+    pub(super) fn new(directory: &Arc<DataDir>, name: &str) -> Self {
+        let path = directory.version.join(format!("{UNFINISHED}.{name}"));
+        Unfinished { path, directory: directory.clone() }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
 
     /// Gives a finished file its name, for good.
-    pub(super) fn finish(&self, unfinished: &Path, name: &Path) -> Result<(), FilesError> {
-        fs::rename(unfinished, name).map_err(FilesError::io("rename", unfinished))?;
-        sync(&self.version)
+    pub(super) fn finish(self, name: &Path) -> Result<(), FilesError> {
+        fs::rename(&self.path, name).map_err(FilesError::io("rename", &self.path))?;
+        self.directory.sync()
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // It fails if there is none, or no longer. Any other reason stops the next start, which
+        // tries again.
+        fs::remove_file(&self.path).ok();
     }
 }
 

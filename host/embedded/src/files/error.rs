@@ -74,8 +74,8 @@ pub enum FilesError {
         /// What is wrong there.
         reason: String,
     },
-    /// The thread that writes is gone.
-    #[error("write the log: its thread has ended")]
+    /// Nothing more is written, because of what an earlier error has told, or a panic.
+    #[error("write the data directory: an earlier failure has ended that")]
     Ended,
 }
 

@@ -6,7 +6,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::directory::DataDir;
+use tracing::warn;
+
+use super::directory::{DataDir, Unfinished};
 use super::entry::LOG_HEADER;
 use super::error::FilesError;
 
@@ -25,7 +27,15 @@ pub struct LogOptions {
 pub struct LogWriter {
     directory: Arc<DataDir>,
     options: LogOptions,
-    open: Option<Open>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    /// The next txn begins a log.
+    Closed,
+    Open(Open),
+    Failed,
 }
 
 #[derive(Debug)]
@@ -39,53 +49,57 @@ struct Open {
 impl LogWriter {
     /// A writer that begins a new log.
     pub fn new(directory: Arc<DataDir>, options: LogOptions) -> LogWriter {
-        LogWriter { directory, options, open: None }
+        LogWriter { directory, options, state: State::Closed }
     }
 
     /// Appends entries made by [`super::encode_entry`], and returns once they are on disk.
     ///
     /// # Errors
-    /// [`FilesError::Io`]. Then it is not known what is on disk, and trying again would not tell:
-    /// the writer must not be used any more.
+    /// [`FilesError::Io`]. Then it is not known what of them is on disk, and forcing the file again
+    /// would not tell: the system may have given up the pages and report success. So every later
+    /// call is [`FilesError::Ended`]. The entries are cut off as far as that is still possible.
     pub fn append(&mut self, first_zxid: i64, entries: &[u8]) -> Result<(), FilesError> {
-        let mut open = match self.open.take() {
-            Some(open) => open,
-            None => self.create(first_zxid)?,
+        let mut open = match std::mem::replace(&mut self.state, State::Failed) {
+            State::Open(open) => open,
+            State::Closed => self.create(first_zxid)?,
+            State::Failed => return Err(FilesError::Ended),
         };
-        let result = open.append(entries, self.options);
-        result.map_err(FilesError::io("write", &open.path))?;
-        self.open = Some(open);
+        if let Err(error) = open.append(entries, self.options) {
+            open.give_up();
+            return Err(FilesError::io("write", open.path)(error));
+        }
+        self.state = State::Open(open);
         Ok(())
     }
 
     /// Ends the log: the next txn begins another.
     ///
     /// # Errors
-    /// [`FilesError::Io`].
+    /// [`FilesError::Io`], with the consequences of a failed [`LogWriter::append`].
     pub fn roll(&mut self) -> Result<(), FilesError> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        // Room that is no longer needed.
-        open.file.set_len(open.position).map_err(FilesError::io("truncate", &open.path))?;
-        if self.options.force_sync {
-            open.file.sync_all().map_err(FilesError::io("sync", &open.path))?;
+        match std::mem::replace(&mut self.state, State::Failed) {
+            State::Open(open) => open.close(self.options)?,
+            State::Closed => {}
+            State::Failed => return Err(FilesError::Ended),
         }
+        self.state = State::Closed;
         Ok(())
     }
 
     /// A log has its name only once it has its header: Apache ZooKeeper trips over an empty one.
     fn create(&self, first_zxid: i64) -> Result<Open, FilesError> {
-        let unfinished = self.directory.unfinished("log");
+        let unfinished = Unfinished::new(&self.directory, "log");
         let create = || -> io::Result<File> {
-            let mut file = File::create(&unfinished)?;
+            let mut file = File::create(unfinished.path())?;
             file.write_all(&LOG_HEADER)?;
             if self.options.force_sync {
                 file.sync_all()?;
             }
             Ok(file)
         };
-        let file = create().map_err(FilesError::io("create", &unfinished))?;
+        let file = create().map_err(FilesError::io("create", unfinished.path()))?;
         let path = self.directory.log(first_zxid);
-        self.directory.finish(&unfinished, &path)?;
+        unfinished.finish(&path)?;
         let position = u64::try_from(LOG_HEADER.len()).unwrap_or_default();
         Ok(Open { path, file, position, allocated: position })
     }
@@ -106,6 +120,24 @@ impl Open {
             self.file.sync_data()?;
         }
         self.position = end;
+        Ok(())
+    }
+
+    /// Cuts off what was not kept. Whole txns of it may be in the file, or seem so as long as the
+    /// system has the pages: a start would take them, and a power cut would take them back.
+    fn give_up(&self) {
+        if let Err(error) = self.file.set_len(self.position) {
+            let path = self.path.display();
+            warn!(%path, %error, "txns that were not answered may be in the log");
+        }
+    }
+
+    fn close(self, options: LogOptions) -> Result<(), FilesError> {
+        // Room that is no longer needed.
+        self.file.set_len(self.position).map_err(FilesError::io("truncate", &self.path))?;
+        if options.force_sync {
+            self.file.sync_all().map_err(FilesError::io("sync", &self.path))?;
+        }
         Ok(())
     }
 }

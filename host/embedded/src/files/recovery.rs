@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::directory::{DataDir, remove};
 use super::error::FilesError;
@@ -28,6 +28,8 @@ pub struct Recovery {
     pub torn: Vec<TornTail>,
     /// The newest txn.
     pub last_zxid: i64,
+    /// Why the snapshot that was due could not be written. The logs have what would be in it.
+    pub snapshot_failure: Option<String>,
 }
 
 /// The beginning of a txn that was never written out.
@@ -42,8 +44,9 @@ pub struct TornTail {
 }
 
 /// Reads a data directory: the newest snapshot that can be read, and every txn since. A torn end
-/// is cut off. Then a snapshot is written if there is none, or if so many txns were applied; an
-/// empty directory's first snapshot says that its first txn follows `first_zxid`.
+/// is cut off, and the rest forced to disk. Then a snapshot is written if there is none, or if so
+/// many txns were applied; an empty directory's first snapshot says that its first txn follows
+/// `first_zxid`.
 ///
 /// # Errors
 /// See [`FilesError`]; the directory is then as it was.
@@ -74,8 +77,21 @@ pub fn recover(
             remove(path)?;
         }
     }
-    if recovery.snapshot.is_none() || recovery.replayed >= snapshot_count {
+    // A server that was killed may have written what it did not come to force. Whoever sees those
+    // txns here must find them after a power cut, too, or the next log would begin behind a gap.
+    for zxid in logs.iter().skip(needed) {
+        let path = directory.log(*zxid);
+        force(&path).map_err(FilesError::io("sync", &path))?;
+    }
+    directory.sync()?;
+    if recovery.snapshot.is_none() {
+        // Apache ZooKeeper takes no directory without one.
         write_whole_snapshot(directory, &replica)?;
+    } else if recovery.replayed >= snapshot_count
+        && let Err(error) = write_whole_snapshot(directory, &replica)
+    {
+        error!(%error, "no snapshot could be written: the logs since the last one are kept");
+        recovery.snapshot_failure = Some(error.to_string());
     }
     let Recovery { replayed, last_zxid, .. } = recovery;
     info!(directory = %directory.root().display(), replayed, last_zxid, "the data is loaded");
@@ -155,6 +171,14 @@ fn check_lists(recovery: &Recovery, replica: &Replica) -> Result<(), FilesError>
         next = tree.following(&path);
     }
     Ok(())
+}
+
+/// A log that is torn from its first byte is gone by now.
+fn force(path: &Path) -> io::Result<()> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        opened => opened?.sync_all(),
+    }
 }
 
 fn cut(path: &Path, offset: u64) -> io::Result<()> {

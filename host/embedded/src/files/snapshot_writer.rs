@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read as _, Seek as _, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use adler2::Adler32;
 use bytes::Bytes;
 
-use super::directory::{DataDir, remove};
+use super::directory::{DataDir, Unfinished};
 use super::error::FilesError;
 use crate::jute::Writer;
 use crate::protocol::{Acl, Acls};
@@ -47,14 +46,15 @@ impl SnapshotNode {
 ///
 /// Nodes come while txns go on, and may bring access lists that were not there at the beginning.
 /// Lists stand before nodes in the file, so nodes are put aside until all lists are known.
+/// A writer that is dropped, or fails, leaves nothing behind.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     directory: Arc<DataDir>,
     sessions: BTreeMap<i64, i32>,
     lists: Vec<Acls>,
     numbers: HashMap<Acls, i64>,
-    nodes_path: PathBuf,
     nodes: BufWriter<File>,
+    nodes_file: Unfinished,
 }
 
 impl SnapshotWriter {
@@ -66,21 +66,21 @@ impl SnapshotWriter {
         directory: Arc<DataDir>,
         sessions: BTreeMap<i64, i32>,
     ) -> Result<SnapshotWriter, FilesError> {
-        let nodes_path = directory.unfinished("nodes");
+        let nodes_file = Unfinished::new(&directory, "nodes");
         let nodes = File::options()
             .create(true)
             .truncate(true)
             .read(true)
             .write(true)
-            .open(&nodes_path)
-            .map_err(FilesError::io("create", &nodes_path))?;
+            .open(nodes_file.path())
+            .map_err(FilesError::io("create", nodes_file.path()))?;
         Ok(SnapshotWriter {
             directory,
             sessions,
             lists: Vec::new(),
             numbers: HashMap::new(),
-            nodes_path,
             nodes: BufWriter::with_capacity(256 << 10, nodes),
+            nodes_file,
         })
     }
 
@@ -96,7 +96,7 @@ impl SnapshotWriter {
             writer.long(self.number(&node.acl));
             node.stat.encode(&mut writer);
             let written = self.nodes.write_all(&writer.finish());
-            written.map_err(FilesError::io("write", &self.nodes_path))?;
+            written.map_err(FilesError::io("write", self.nodes_file.path()))?;
         }
         Ok(())
     }
@@ -119,13 +119,13 @@ impl SnapshotWriter {
     /// # Errors
     /// [`FilesError::Io`].
     pub fn finish(self, zxid: i64) -> Result<(), FilesError> {
-        let SnapshotWriter { directory, sessions, lists, nodes_path, nodes, .. } = self;
-        let path = directory.unfinished("snapshot");
+        let SnapshotWriter { directory, sessions, lists, nodes, nodes_file, .. } = self;
+        let unfinished = Unfinished::new(&directory, "snapshot");
         let head = head(&sessions, &lists);
         let write = || -> io::Result<()> {
             let mut nodes = nodes.into_inner()?;
             nodes.rewind()?;
-            let file = File::create(&path)?;
+            let file = File::create(unfinished.path())?;
             let mut output = BufWriter::with_capacity(256 << 10, &file);
             let mut sum = Adler32::new();
             let mut put = |bytes: &[u8]| {
@@ -151,9 +151,9 @@ impl SnapshotWriter {
             output.flush()?;
             file.sync_all()
         };
-        write().map_err(FilesError::io("write", &path))?;
-        directory.finish(&path, &directory.snapshot(zxid))?;
-        remove(&nodes_path)
+        write().map_err(FilesError::io("write", unfinished.path()))?;
+        drop(nodes_file);
+        unfinished.finish(&directory.snapshot(zxid))
     }
 }
 

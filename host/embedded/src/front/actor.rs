@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use super::backlog::{Backlog, Out, Outgoing};
 use super::clock::Clock;
 use super::journal::{Journal, Kept};
 use super::snapshots::{Progress, Snapshots};
+use super::status::Status;
 use crate::files::FilesError;
 use crate::serve::Delivery;
 use crate::standalone::Standalone;
@@ -44,8 +45,7 @@ struct Peer {
 pub(super) struct Keeping {
     pub(super) journal: Journal,
     pub(super) snapshots: Snapshots,
-    /// Why the server ended by itself.
-    pub(super) failure: Arc<OnceLock<FilesError>>,
+    pub(super) status: Status,
 }
 
 /// The state and its surroundings.
@@ -76,6 +76,8 @@ impl Actor {
         sweep_every: Duration,
         stop: CancellationToken,
     ) {
+        // However it ends, by a panic even: nobody may wait for a server without a state.
+        let _end = stop.clone().drop_guard();
         let mut ticks = every(Duration::from_millis(self.state.leader().sessions().tick_ms()));
         let mut sweeps = every(sweep_every);
         let mut batch = Vec::with_capacity(BATCH);
@@ -94,8 +96,11 @@ impl Actor {
                     self.state.sweep(self.clock.now());
                     Ok(())
                 }
-                kept = self.keeping.journal.kept() => kept.and_then(|through| self.commit(through)),
-                progress = self.keeping.snapshots.progress() => self.snapshot(progress),
+                kept = self.keeping.journal.kept() => kept.map(|through| self.commit(through)),
+                progress = self.keeping.snapshots.progress() => {
+                    self.snapshot(progress);
+                    Ok(())
+                }
                 count = inbox.recv_many(&mut batch, BATCH) => {
                     if count == 0 {
                         break;
@@ -111,8 +116,7 @@ impl Actor {
         if let Err(error) = result {
             // What was not kept must not be answered, and nothing after it can be.
             error!(%error, "the data cannot be kept: the server ends");
-            self.keeping.failure.set(error).ok();
-            stop.cancel();
+            self.keeping.status.fail(error);
         }
         self.keeping.snapshots.close().await;
         self.keeping.journal.close().await;
@@ -123,7 +127,7 @@ impl Actor {
         while !self.keeping.journal.is_busy() && !self.state.is_idle() {
             let through = self.state.leader().last_zxid();
             match self.keeping.journal.append(self.state.prepared(), through)? {
-                Kept::Now => self.commit(through)?,
+                Kept::Now => self.commit(through),
                 Kept::Later => break,
             }
         }
@@ -132,7 +136,7 @@ impl Actor {
     }
 
     /// Applies and answers what is kept, and serves what that sets free.
-    fn commit(&mut self, through: i64) -> Result<(), FilesError> {
+    fn commit(&mut self, through: i64) {
         self.state.commit(through, self.clock.now());
         self.deliver();
         let parked: Vec<u64> =
@@ -140,15 +144,18 @@ impl Actor {
         for id in parked {
             self.serve(id);
         }
-        let Keeping { journal, snapshots, .. } = &mut self.keeping;
-        snapshots.begin_if_due(journal, self.state.member().replica())
+        let Keeping { journal, snapshots, status } = &mut self.keeping;
+        let begun = snapshots.begin_if_due(journal, self.state.member().replica());
+        if begun.is_err() {
+            snapshot_ended(status, &begun);
+        }
     }
 
-    fn snapshot(&mut self, progress: Result<Progress, FilesError>) -> Result<(), FilesError> {
-        if let Progress::Wanted = progress? {
-            self.keeping.snapshots.hand_over(self.state.member().replica());
+    fn snapshot(&mut self, progress: Progress) {
+        match progress {
+            Progress::Wanted => self.keeping.snapshots.hand_over(self.state.member().replica()),
+            Progress::Ended(result) => snapshot_ended(&self.keeping.status, &result),
         }
-        Ok(())
     }
 
     fn take(&mut self, message: Message) {
@@ -240,6 +247,14 @@ impl Actor {
             peer.outgoing.send(Out::Frame(frame)).ok();
         }
     }
+}
+
+/// A snapshot that failed is no reason to end: the logs have what would be in it.
+fn snapshot_ended(status: &Status, result: &Result<(), FilesError>) {
+    if let Err(error) = result {
+        error!(%error, "no snapshot could be written: the logs since the last one are kept");
+    }
+    status.snapshot_ended(result);
 }
 
 fn every(period: Duration) -> Interval {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 
 use tokio::sync::oneshot;
+use tracing::{error, warn};
 
 use super::options::ServerOptions;
 use crate::files::{
@@ -35,6 +36,8 @@ pub(super) enum Kept {
 pub(super) struct FileJournal {
     directory: Arc<DataDir>,
     orders: mpsc::Sender<Order>,
+    /// Which log the next txns go to.
+    log: Log,
     in_flight: Option<Flight>,
     ended: oneshot::Receiver<()>,
 }
@@ -45,10 +48,19 @@ struct Flight {
     kept: oneshot::Receiver<Result<(), FilesError>>,
 }
 
+/// Txns to be written.
 #[derive(Debug)]
-enum Order {
-    Append { first_zxid: i64, entries: Vec<u8>, kept: oneshot::Sender<Result<(), FilesError>> },
-    Roll,
+struct Order {
+    log: Log,
+    first_zxid: i64,
+    entries: Vec<u8>,
+    kept: oneshot::Sender<Result<(), FilesError>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Log {
+    Same,
+    Another,
 }
 
 /// A data directory that has been read.
@@ -80,7 +92,8 @@ impl Journal {
             encode_entry(&proposal.header, &proposal.txn, &mut entries);
         }
         let (kept, answer) = oneshot::channel();
-        let order = Order::Append { first_zxid, entries, kept };
+        let log = std::mem::replace(&mut files.log, Log::Same);
+        let order = Order { log, first_zxid, entries, kept };
         files.orders.send(order).map_err(|_| FilesError::Ended)?;
         files.in_flight = Some(Flight { through, kept: answer });
         Ok(Kept::Later)
@@ -107,8 +120,7 @@ impl Journal {
     /// Begins another log with the next txn.
     pub(super) fn roll(&mut self) {
         if let Journal::Files(files) = self {
-            // If the thread has ended, the next txn will tell.
-            files.orders.send(Order::Roll).ok();
+            files.log = Log::Another;
         }
     }
 
@@ -149,7 +161,9 @@ impl FileJournal {
             let open = || {
                 let directory = Arc::new(DataDir::take(&owned)?);
                 let (replica, recovery) = recover(&directory, first_zxid, snapshot_count)?;
-                purge(&directory)?;
+                if let Err(error) = purge(&directory) {
+                    warn!(%error, "old files are not removed");
+                }
                 Ok((directory, replica, recovery))
             };
             match open() {
@@ -169,34 +183,27 @@ impl FileJournal {
             .spawn(work)
             .map_err(FilesError::io("start a thread for", root))?;
         let (directory, replica, recovery) = opened.await.map_err(|_| FilesError::Ended)??;
-        let journal = FileJournal { directory, orders, in_flight: None, ended };
+        let journal = FileJournal { directory, orders, log: Log::Same, in_flight: None, ended };
         Ok(Opened { journal, replica, recovery })
     }
 }
 
 /// Works until there are no more orders, or the disk fails.
 fn write(mut writer: LogWriter, inbox: &mpsc::Receiver<Order>) {
-    for order in inbox {
-        match order {
-            Order::Append { first_zxid, entries, kept } => {
-                let result = writer.append(first_zxid, &entries);
-                let is_over = result.is_err();
-                kept.send(result).ok();
-                if is_over {
-                    // What is on disk is not known any more: not another byte.
-                    return;
-                }
-            }
-            Order::Roll => {
-                if let Err(error) = writer.roll() {
-                    // The next txn finds the thread gone.
-                    tracing::error!(%error, "the log cannot be ended");
-                    return;
-                }
-            }
+    for Order { log, first_zxid, entries, kept } in inbox {
+        let rolled = match log {
+            Log::Same => Ok(()),
+            Log::Another => writer.roll(),
+        };
+        let result = rolled.and_then(|()| writer.append(first_zxid, &entries));
+        let is_over = result.is_err();
+        kept.send(result).ok();
+        if is_over {
+            // What is on disk is not known any more: not another byte.
+            return;
         }
     }
     if let Err(error) = writer.roll() {
-        tracing::error!(%error, "the log cannot be ended");
+        error!(%error, "the log cannot be ended: it is whole, but may be longer");
     }
 }

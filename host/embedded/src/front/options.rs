@@ -37,6 +37,9 @@ pub struct ServerOptions {
     /// Where the state outlives the process, in Apache ZooKeeper's formats: see [`crate::files`].
     /// `None`: it does not. Session passwords are then drawn by lot; with a directory they follow
     /// from the session's id as Apache ZooKeeper has it, so that sessions can be handed over.
+    ///
+    /// How the start went is told by [`super::Server::recovery`]. A disk that fails ends the server:
+    /// await [`super::Server::stopped`], and [`super::Server::failure`] says why.
     pub data_dir: Option<PathBuf>,
     /// After how many txns a snapshot is begun.
     pub snapshot_count: u64,

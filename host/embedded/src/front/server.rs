@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
 
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -15,6 +14,7 @@ use super::journal::{FileJournal, Journal, Opened};
 use super::listener::{self, Census};
 use super::options::ServerOptions;
 use super::snapshots::Snapshots;
+use super::status::Status;
 use super::tasks::Tasks;
 use crate::files::{FilesError, Recovery};
 use crate::prepare::LeaderOptions;
@@ -60,8 +60,7 @@ pub enum StartError {
 pub struct Server {
     addresses: Vec<SocketAddr>,
     tasks: Tasks,
-    recovery: Option<Recovery>,
-    failure: Arc<OnceLock<FilesError>>,
+    status: Status,
 }
 
 impl Server {
@@ -94,12 +93,12 @@ impl Server {
             None => (Journal::Memory, Replica::new(), None),
         };
         let state = state(&options, replica, clock)?;
-        let failure = Arc::new(OnceLock::new());
         let last_zxid = state.member().replica().last_zxid();
         let snapshots = Snapshots::new(options.snapshot_count, last_zxid);
-        let keeping = Keeping { journal, snapshots, failure: failure.clone() };
-        let settings = Settings::new(&options, first.port(), clock.now());
         let tasks = Tasks::default();
+        let status = Status::new(recovery, tasks.stop().clone());
+        let keeping = Keeping { journal, snapshots, status: status.clone() };
+        let settings = Settings::new(&options, first.port(), clock.now());
         let (inbox, messages) = mpsc::channel(INBOX);
         let actor = Actor::new(state, keeping, clock, settings, options.max_outstanding.max(1));
         let stop = tasks.stop().clone();
@@ -114,7 +113,7 @@ impl Server {
             };
             tasks.start(listener::run(listener, census.clone(), wires, tasks.clone()));
         }
-        Ok(Server { addresses, tasks, recovery, failure })
+        Ok(Server { addresses, tasks, status })
     }
 
     /// Where it listens, in the order of the options.
@@ -127,15 +126,22 @@ impl Server {
         self.addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
     }
 
-    /// What the start made of the data directory. `None` without one.
+    /// What the start made of the data directory: what it read, and what it had to cut off. `None`
+    /// without one.
     pub fn recovery(&self) -> Option<&Recovery> {
-        self.recovery.as_ref()
+        self.status.recovery()
     }
 
-    /// Why the server ended by itself: its data directory failed. `None` while it runs, and if it
-    /// was stopped.
+    /// Why the server ended by itself: its log could not be written or forced. `None` while it
+    /// runs, and if it was stopped.
     pub fn failure(&self) -> Option<&FilesError> {
-        self.failure.get()
+        self.status.failure()
+    }
+
+    /// Why the newest snapshot could not be written. `None` if it could, or there was none yet. The
+    /// server goes on: its logs are longer, and are read at the next start.
+    pub fn snapshot_failure(&self) -> Option<String> {
+        self.status.snapshot_failure()
     }
 
     /// Ends once the server does, by itself or by [`Server::stop`].
@@ -143,7 +149,11 @@ impl Server {
     /// # Cancellation
     /// Nothing is lost.
     pub async fn stopped(&self) {
-        self.tasks.stop().cancelled().await;
+        self.status.stopped().await;
+    }
+
+    pub(crate) fn status(&self) -> &Status {
+        &self.status
     }
 
     /// Closes all connections and waits until every task has ended.

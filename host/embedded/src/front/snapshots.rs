@@ -42,8 +42,8 @@ enum Piece {
 pub(super) enum Progress {
     /// The next piece, which there is room for.
     Wanted,
-    /// Nothing: it is on disk.
-    Done,
+    /// Nothing: it is on disk, or has failed.
+    Ended(Result<(), FilesError>),
 }
 
 impl Snapshots {
@@ -78,34 +78,32 @@ impl Snapshots {
             drop(directory);
             reply.send(result).ok();
         };
+        // However this one ends, the next is due after as many txns again.
+        self.last = zxid;
         std::thread::Builder::new()
             .name("zookeeper-snapshot".to_owned())
             .spawn(work)
             .map_err(FilesError::io("start a thread for", root))?;
         journal.roll();
-        self.last = zxid;
         self.current = Some(Current { pieces: Some(pieces), at: None, done });
         Ok(())
     }
 
     /// Returns when the current snapshot wants something. Never, if there is none.
     ///
-    /// # Errors
-    /// If it cannot be written.
-    ///
     /// # Cancellation
     /// Nothing is lost.
-    pub(super) async fn progress(&mut self) -> Result<Progress, FilesError> {
+    pub(super) async fn progress(&mut self) -> Progress {
         let Some(current) = &mut self.current else { return std::future::pending().await };
         if let Some(pieces) = &current.pieces
             && let Ok(_room) = pieces.reserve().await
         {
-            return Ok(Progress::Wanted);
+            return Progress::Wanted;
         }
         // All is handed over, or nobody takes it any more: the outcome says why.
         let result = (&mut current.done).await;
         self.current = None;
-        result.unwrap_or(Err(FilesError::Ended)).map(|()| Progress::Done)
+        Progress::Ended(result.unwrap_or(Err(FilesError::Ended)))
     }
 
     /// Hands over the next nodes.
@@ -153,7 +151,10 @@ fn write(
             Piece::End => {
                 writer.finish(zxid)?;
                 tracing::info!(zxid, "a snapshot is written");
-                return purge(directory);
+                if let Err(error) = purge(directory) {
+                    tracing::warn!(%error, "old files are not removed");
+                }
+                return Ok(());
             }
         }
     }

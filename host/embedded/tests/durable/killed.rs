@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use wok_embedded::jute::{Reader, Writer};
@@ -17,7 +18,7 @@ const CLIENTS: usize = 3;
 const WINDOW: usize = 8;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Nodes = BTreeMap<String, Vec<u8>>;
+pub(crate) type Nodes = BTreeMap<String, Vec<u8>>;
 
 /// What a client's request number `k` does: it creates, sets or deletes a node of its own.
 fn request(prefix: &str, k: usize, nodes: &mut Nodes) -> (OpCode, String) {
@@ -89,7 +90,43 @@ fn load(mut client: Client, prefix: &str, answered: &Answered) -> (usize, usize)
     }
 }
 
-fn read(address: &str) -> Nodes {
+/// Clients that send requests until the server is gone.
+pub(crate) struct Load {
+    answered: Arc<Answered>,
+    clients: Vec<(String, JoinHandle<(usize, usize)>)>,
+}
+
+impl Load {
+    pub(crate) fn start(address: &str, round: usize) -> Load {
+        let answered = Arc::new(Answered::default());
+        let start = |prefix: String| {
+            let (client, name, answered) =
+                (Client::connect(address), prefix.clone(), answered.clone());
+            (prefix, std::thread::spawn(move || load(client, &name, &answered)))
+        };
+        let clients = (0..CLIENTS).map(|c| start(format!("r{round}c{c}"))).collect();
+        Load { answered, clients }
+    }
+
+    /// Waits until so many requests have been answered.
+    pub(crate) fn wait_for(&self, moment: usize) {
+        let count = self.answered.count.lock().unwrap();
+        let is_early = |count: &mut usize| *count < moment;
+        // If it takes for ever, a client has failed, which its thread tells.
+        drop(self.answered.changed.wait_timeout_while(count, PATIENCE, is_early).unwrap());
+    }
+
+    /// For each client its nodes' prefix, how many requests were sent, and how many answered.
+    pub(crate) fn join(self) -> Vec<(String, usize, usize)> {
+        let join = |(prefix, client): (String, JoinHandle<(usize, usize)>)| {
+            let (sent, answered) = client.join().unwrap();
+            (prefix, sent, answered)
+        };
+        self.clients.into_iter().map(join).collect()
+    }
+}
+
+pub(crate) fn read(address: &str) -> Nodes {
     let mut client = Client::connect(address);
     let mut nodes = Nodes::new();
     for name in client.children("/", false) {
@@ -108,7 +145,7 @@ fn read(address: &str) -> Nodes {
 /// What is there must be what the first so many requests lead to: all that were answered, and
 /// none that were not sent.
 #[track_caller]
-fn check(prefix: &str, sent: usize, answered: usize, found: &Nodes) -> Nodes {
+pub(crate) fn check(prefix: &str, sent: usize, answered: usize, found: &Nodes) -> Nodes {
     let key = format!("/{prefix}-");
     let own: Nodes = (found.iter().filter(|(path, _)| path.starts_with(&key)))
         .map(|(path, data)| (path.clone(), data.clone()))
@@ -126,7 +163,7 @@ fn check(prefix: &str, sent: usize, answered: usize, found: &Nodes) -> Nodes {
 }
 
 /// A generator of Knuth's: the moments are random, and the same in every run.
-fn next(seed: &mut u64) -> usize {
+pub(crate) fn next(seed: &mut u64) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     usize::try_from(*seed >> 33).unwrap()
 }
@@ -143,25 +180,14 @@ fn kills_under_load_lose_no_answered_write_and_bring_none_that_was_not_sent() {
         // Small, so that kills come while snapshots are written.
         let server = Process::start(scratch.path(), 40);
         assert_eq!(read(&server.address), expected, "round {round}");
-        let answered = Arc::new(Answered::default());
-        let prefixes: Vec<String> = (0..CLIENTS).map(|c| format!("r{round}c{c}")).collect();
-        let loads: Vec<_> = (prefixes.iter().cloned())
-            .map(|prefix| {
-                let (client, answered) = (Client::connect(&server.address), answered.clone());
-                std::thread::spawn(move || load(client, &prefix, &answered))
-            })
-            .collect();
-        let moment = next(&mut seed) % 400;
-        let count = answered.count.lock().unwrap();
-        let is_early = |count: &mut usize| *count < moment;
-        // If it takes for ever, a client has failed, which its thread tells below.
-        drop(answered.changed.wait_timeout_while(count, PATIENCE, is_early).unwrap());
+        let load = Load::start(&server.address, round);
+        load.wait_for(next(&mut seed) % 400);
         server.kill();
-        let counts: Vec<_> = loads.into_iter().map(|load| load.join().unwrap()).collect();
+        let counts = load.join();
         let server = Process::start(scratch.path(), 40);
         let found = read(&server.address);
-        for (prefix, (sent, answered)) in prefixes.iter().zip(counts) {
-            expected.append(&mut check(prefix, sent, answered, &found));
+        for (prefix, sent, answered) in counts {
+            expected.append(&mut check(&prefix, sent, answered, &found));
             total += answered;
         }
         assert_eq!(found, expected, "round {round}");

@@ -10,6 +10,8 @@
 #[path = "../wire/client.rs"]
 #[allow(dead_code, reason = "other tests use the rest of it")]
 mod client;
+mod failing;
 mod killed;
+mod mounts;
 mod process;
 mod restarts;

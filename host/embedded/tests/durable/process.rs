@@ -4,11 +4,15 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use wok_embedded::{EmbeddedZooKeeper, ServerOptions};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use wok_embedded::{Server, ServerOptions};
 
 const DIRECTORY: &str = "WOK_SERVED_DIRECTORY";
 const SNAPSHOT_COUNT: &str = "WOK_SERVED_SNAPSHOT_COUNT";
 const SAYS: &str = "serving on ";
+const FAILED: &str = "failed: ";
+/// Small, so that logs on small disks grow more than once.
+const PREALLOCATION: u64 = 64 << 10;
 
 /// Serves until it is killed, or whoever started it is gone.
 #[test]
@@ -17,24 +21,47 @@ fn serve_if_this_process_is_told_to() {
     let options = ServerOptions {
         data_dir: Some(directory.into()),
         snapshot_count: std::env::var(SNAPSHOT_COUNT).unwrap().parse().unwrap(),
+        preallocation: PREALLOCATION,
         ..ServerOptions::for_tests()
     };
-    let server = EmbeddedZooKeeper::start_with(options).unwrap();
-    let line = format!("\n{SAYS}{}\n", server.connect_string());
-    std::io::stdout().write_all(line.as_bytes()).unwrap();
-    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    let say = |what: &str, text: &str| {
+        std::io::stdout().write_all(format!("\n{what}{text}\n").as_bytes()).unwrap();
+    };
+    let (gone, mut is_over) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+        gone.send(()).ok();
+    });
+    let serve = async {
+        let server = Server::start(options).await.unwrap();
+        say(SAYS, &server.connect_string());
+        tokio::select! {
+            _ = &mut is_over => server.stop().await,
+            () = server.stopped() => {
+                let failure = server.failure().expect("a reason").to_string();
+                server.stop().await;
+                say(FAILED, &failure);
+                is_over.await.unwrap();
+            }
+        }
+    };
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(serve);
 }
 
 pub(crate) struct Process {
     child: Child,
     pub(crate) address: String,
     /// Kept open: it has more to say when it ends.
-    _output: BufReader<ChildStdout>,
+    output: BufReader<ChildStdout>,
 }
 
+#[allow(dead_code, reason = "not every test that starts one needs all of it")]
 impl Process {
     pub(crate) fn start(directory: &Path, snapshot_count: u64) -> Process {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        // A file that must not grow is then an error to the server, and not its end.
+        let mut child = Command::new("sh")
+            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .arg(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture", "process::serve_if_this_process_is_told_to"])
             .env(DIRECTORY, directory)
             .env(SNAPSHOT_COUNT, snapshot_count.to_string())
@@ -43,19 +70,22 @@ impl Process {
             .spawn()
             .unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        let address = loop {
-            line.clear();
-            assert_ne!(output.read_line(&mut line).unwrap(), 0, "it says where it listens");
-            if let Some(address) = line.trim_end().strip_prefix(SAYS) {
-                break address.to_owned();
-            }
-        };
-        Process { child, address, _output: output }
+        let address = said(&mut output, SAYS);
+        Process { child, address, output }
+    }
+
+    /// Waits until the server has ended by itself, and tells why.
+    pub(crate) fn failure(&mut self) -> String {
+        said(&mut self.output, FAILED)
+    }
+
+    /// Refuses the server to write a file beyond so many bytes; `None` is no limit.
+    pub(crate) fn limit_files(&self, bytes: Option<u64>) {
+        let pid = Pid::from_child(&self.child);
+        prlimit(Some(pid), Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     }
 
     /// Lets the server end as it should.
-    #[allow(dead_code, reason = "not every test that starts one needs it")]
     pub(crate) fn stop(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
@@ -73,5 +103,17 @@ impl Drop for Process {
         // Both fail only if it has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+/// The rest of the next line that begins like this.
+fn said(output: &mut BufReader<ChildStdout>, what: &str) -> String {
+    let mut line = String::new();
+    loop {
+        line.clear();
+        assert_ne!(output.read_line(&mut line).unwrap(), 0, "it says {what:?}");
+        if let Some(rest) = line.trim_end().strip_prefix(what) {
+            return rest.to_owned();
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use wok_embedded::files::{DataDir, FilesError, write_whole_snapshot};
 use wok_embedded::front::StartError;
@@ -14,6 +16,8 @@ use wok_embedded::tree::{NodeStat, Tree};
 use wok_embedded::{EmbeddedZooKeeper, Server, ServerOptions};
 
 use crate::client::{Client, Hello, watched, word};
+
+const PATIENCE: Duration = Duration::from_secs(20);
 
 fn options(directory: &Path) -> ServerOptions {
     ServerOptions { data_dir: Some(directory.to_owned()), ..ServerOptions::for_tests() }
@@ -153,6 +157,63 @@ async fn a_disk_that_fails_ends_the_server_before_anything_is_answered() {
     let failure = server.failure().expect("a reason").to_string();
     assert!(failure.starts_with("create ") && failure.contains("version-2"), "{failure}");
     server.stop().await;
+}
+
+/// What a server says whose log becomes a file of the system's that is none.
+#[track_caller]
+fn check_special(file: &str, expected: &str) {
+    let scratch = tempfile::tempdir().unwrap();
+    let server = start(scratch.path());
+    assert!(server.failure().is_none());
+    symlink(file, scratch.path().join("version-2/unfinished.log")).unwrap();
+    assert!(Client::greet(server.connect_string(), &Hello::default()).is_none());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(server.stopped());
+    let failure = server.failure().expect("a reason").to_string();
+    assert!(failure.starts_with("create ") && failure.contains(expected), "{failure}");
+}
+
+#[test]
+fn a_log_that_takes_nothing_and_one_that_cannot_be_forced_end_the_server() {
+    check_special("/dev/full", "No space left on device");
+    check_special("/dev/null", "Invalid argument");
+}
+
+/// Has the server answer until something holds.
+#[track_caller]
+fn ping_until(client: &mut Client, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "it takes too long");
+        client.call(OpCode::Ping, |_| {});
+    }
+}
+
+#[test]
+fn a_snapshot_that_fails_is_told_and_the_server_goes_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let options = ServerOptions { snapshot_count: 10, ..options(scratch.path()) };
+    let server = EmbeddedZooKeeper::start_with(options.clone()).unwrap();
+    let mut client = Client::connect(server.connect_string());
+    symlink("/dev/full", scratch.path().join("version-2/unfinished.nodes")).unwrap();
+    let create = |client: &mut Client, prefix: &str| {
+        for number in 0..10 {
+            client.created(&format!("/{prefix}-{number}"), 0);
+        }
+    };
+    create(&mut client, "a");
+    ping_until(&mut client, || server.snapshot_failure().is_some());
+    let why = server.snapshot_failure().unwrap_or_default();
+    assert!(why.contains("unfinished") && why.contains("No space left on device"), "{why}");
+    // What failed is gone with all it took, and the next one is written.
+    create(&mut client, "b");
+    ping_until(&mut client, || server.snapshot_failure().is_none());
+    create(&mut client, "c");
+    assert!(server.failure().is_none());
+    drop((client, server));
+    let server = EmbeddedZooKeeper::start_with(options).unwrap();
+    let mut client = Client::connect(server.connect_string());
+    assert_eq!(client.children("/", false).len(), 31);
 }
 
 #[test]

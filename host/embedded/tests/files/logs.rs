@@ -1,6 +1,7 @@
 //! Logs that end, or are not, as they were written.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -143,4 +144,23 @@ fn missing_txns_are_refused_unless_a_new_epoch_begins() {
     write((1 << 32) + 1);
     let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
     assert_eq!(replica.last_zxid(), (1 << 32) + 1);
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_at_the_start_is_told_and_the_logs_are_kept() {
+    let log = log();
+    let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
+    for name in ["nodes", "snapshot"] {
+        let unfinished = directory.version_dir().join(format!("unfinished.{name}"));
+        symlink("/dev/full", &unfinished).unwrap();
+        let (replica, recovery) = recover(&directory, 0, 1).unwrap();
+        assert_eq!((replica.last_zxid(), recovery.replayed), (4, 4));
+        let why = recovery.snapshot_failure.unwrap_or_default();
+        assert!(why.contains("No space left on device"), "{why}");
+        assert_eq!(directory.snapshots().unwrap(), [0]);
+        fs::symlink_metadata(&unfinished).expect_err("it takes no room");
+    }
+    let (_, recovery) = recover(&directory, 0, 1).unwrap();
+    assert_eq!((recovery.replayed, recovery.snapshot_failure), (4, None));
+    assert_eq!(directory.snapshots().unwrap(), [0, 4]);
 }
