@@ -25,9 +25,10 @@ pub(crate) struct Held {
 }
 
 impl Lock {
-    /// Creates the directory if it is not there.
+    /// Creates the directory if it is not there. Not as a container: the server would remove it
+    /// between two cycles now and then.
     pub(crate) async fn new(client: Client, directory: &str) -> Result<Self> {
-        let options = CreateMode::Container.with_acls(Acls::anyone_all());
+        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
         match client.create(directory, b"", &options).await {
             Ok(_) | Err(Error::NodeExists) => Ok(Lock { client, directory: directory.to_owned() }),
             Err(error) => Err(error).with_context(|| format!("create {directory}")),
