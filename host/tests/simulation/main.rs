@@ -1,6 +1,7 @@
 //! Ring 2: the release `.wasm` of recipes in simulation.
 
 mod fingerprints;
+mod mutants;
 mod rules;
 mod stock;
 
