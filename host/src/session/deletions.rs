@@ -58,7 +58,9 @@ impl Deletions {
         if left == 0 {
             self.asked.remove(path);
         }
-        if (is_done || left == 0) && self.seen.remove(path) && !is_done {
+        if is_done {
+            self.seen.remove(path);
+        } else if left == 0 && self.seen.remove(path) {
             self.is_doubtful = true;
         }
     }

@@ -50,7 +50,7 @@ impl Clock for Nature {
 
     fn uuid(&self) -> Uuid {
         let mut chance = self.chance.lock().unwrap_or_else(PoisonError::into_inner);
-        let (high, low) = (chance.next(), chance.next());
+        let (high, low) = (chance.draw(), chance.draw());
         drop(chance);
         let bytes = ((u128::from(high) << 64) | u128::from(low)).to_be_bytes();
         uuid::Builder::from_random_bytes(bytes).into_uuid()

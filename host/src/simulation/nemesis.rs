@@ -91,86 +91,88 @@ impl Nemesis {
             return;
         }
         let Fault { fault: kind, host, ms, .. } = *fault;
-        let recorder = &self.world.recorder;
         let lasts = Duration::from_millis(ms);
         match kind {
             // Those on a request are struck by the network.
             FaultKind::LostBefore | FaultKind::LostAfter => {
-                recorder.fault(kind, Some(host), Victims::Host(host));
+                self.note(kind, host);
                 self.world.network.break_host(host);
             }
-            FaultKind::Move => {
-                let Some(client) = self.process(host).and_then(|process| process.client()) else {
-                    return;
-                };
-                recorder.fault(kind, Some(host), Victims::Host(host));
-                let servers = u64::try_from(self.world.network.server_count()).unwrap_or(1);
-                client.go_to(usize::try_from(ms % servers.max(1)).unwrap_or(0));
-                self.world.network.break_host(host);
-            }
+            FaultKind::Move => self.move_client(host, ms),
             FaultKind::Delay => {
-                recorder.fault(kind, Some(host), Victims::Host(host));
+                self.note(kind, host);
                 self.world.network.delay(host, lasts / 4);
                 let network = self.world.network.clone();
-                self.heal_after(lasts, kind, Some(host), move || {
-                    network.delay(host, Duration::ZERO)
-                });
+                let heal = move || network.delay(host, Duration::ZERO);
+                self.heal_after(lasts, kind, Some(host), heal);
             }
             FaultKind::HalfOpen => {
-                recorder.fault(kind, Some(host), Victims::Host(host));
+                self.note(kind, host);
                 self.world.network.half_open(host);
                 // Until the client gives the server up.
                 let timeout = Duration::from_millis(self.world.plan.session_timeout_ms);
                 self.heal_after(timeout, kind, Some(host), || {});
             }
             FaultKind::Expiry => {
-                let Some(client) = self.process(host).and_then(|process| process.client()) else {
-                    return;
-                };
-                recorder.fault(kind, Some(host), Victims::Host(host));
-                self.world.network.expire(crate::session::Ensemble::id(&client));
-            }
-            FaultKind::Lag => {
-                recorder.fault(kind, None, Victims::All);
-                let servers = self.world.network.server_count();
-                let server = usize::try_from(host).unwrap_or(0) % servers.max(1);
-                self.world.network.lag(server, lasts / 2);
-                let network = self.world.network.clone();
-                self.heal_after(lasts, kind, None, move || network.lag(server, Duration::ZERO));
-            }
-            FaultKind::LeaderChange => {
-                if !self.world.network.has_leader() {
-                    return;
+                if let Some(client) = self.process(host).and_then(|process| process.client()) {
+                    self.note(kind, host);
+                    self.world.network.expire(crate::session::Ensemble::id(&client));
                 }
-                recorder.fault(kind, None, Victims::All);
-                self.world.network.change_leader(lasts);
-                self.heal_after(lasts, kind, None, || {});
+            }
+            FaultKind::Lag => self.lag(host, lasts),
+            FaultKind::LeaderChange => {
+                if self.world.network.has_leader() {
+                    self.world.recorder.fault(kind, None, Victims::All);
+                    self.world.network.change_leader(lasts);
+                    self.heal_after(lasts, kind, None, || {});
+                }
             }
             FaultKind::Pause => self.pause(host, lasts),
             FaultKind::HostKill => self.kill_host(host, lasts),
             FaultKind::GuestKill => {
                 if let Some((id, alive)) = self.victim(host) {
-                    recorder.fault(kind, Some(host), Victims::Participant(id));
+                    self.world.recorder.fault(kind, Some(host), Victims::Participant(id));
                     alive.killed.cancel();
                 }
             }
             FaultKind::Cancel => {
-                let victim = self.victim(host);
-                if let Some((id, alive)) = victim
+                if let Some((id, alive)) = self.victim(host)
                     && let Some(withdraw) = alive.withdraw
                 {
-                    recorder.fault(kind, Some(host), Victims::Participant(id));
+                    self.world.recorder.fault(kind, Some(host), Victims::Participant(id));
                     withdraw.cancel();
                 }
             }
             FaultKind::ClockJump => {
                 if let Some(process) = self.process(host) {
-                    recorder.fault(kind, Some(host), Victims::Host(host));
+                    self.note(kind, host);
                     let by = i64::try_from(ms).unwrap_or(0) + JUMP_MS;
                     process.nature.jump(if ms % 2 == 0 { by } else { -by });
                 }
             }
         }
+    }
+
+    fn note(&self, kind: FaultKind, host: HostId) {
+        self.world.recorder.fault(kind, Some(host), Victims::Host(host));
+    }
+
+    fn move_client(&self, host: HostId, ms: u64) {
+        let Some(client) = self.process(host).and_then(|process| process.client()) else { return };
+        self.note(FaultKind::Move, host);
+        let servers = u64::try_from(self.world.network.server_count()).unwrap_or(1);
+        client.go_to(usize::try_from(ms % servers.max(1)).unwrap_or(0));
+        self.world.network.break_host(host);
+    }
+
+    fn lag(&self, host: HostId, lasts: Duration) {
+        self.world.recorder.fault(FaultKind::Lag, None, Victims::All);
+        let servers = self.world.network.server_count();
+        let server = usize::try_from(host).unwrap_or(0) % servers.max(1);
+        self.world.network.lag(server, lasts / 2);
+        let network = self.world.network.clone();
+        let heal = move || network.lag(server, Duration::ZERO);
+        self.heal_after(lasts, FaultKind::Lag, None, heal);
     }
 
     /// Whoever is in flight on a host, or has been there the longest.

@@ -384,7 +384,7 @@ impl State {
             for delivery in self.servers.take_deliveries(server) {
                 match delivery {
                     Delivery::Reply { connection, frame } => self.answer(connection, &frame),
-                    Delivery::Event { connection, frame } => self.to_client(connection, &frame),
+                    Delivery::Event { connection, frame } => self.send_down(connection, &frame),
                     Delivery::Close { connection } => {
                         let until = self.links.get(&connection).map_or(0, |link| link.down_until);
                         let at_us = until.max(self.now_us());
@@ -402,10 +402,10 @@ impl State {
             self.break_links_by(|other, _| other == id);
             return;
         }
-        self.to_client(id, frame);
+        self.send_down(id, frame);
     }
 
-    fn to_client(&mut self, id: u64, frame: &Bytes) {
+    fn send_down(&mut self, id: u64, frame: &Bytes) {
         let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
         let Some(link) = self.links.get_mut(&id) else { return };
         let slow = self.delay_us.get(&link.host).copied().unwrap_or(0);

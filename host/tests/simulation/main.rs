@@ -1,5 +1,14 @@
 //! Ring 2: the release `.wasm` of recipes in simulation.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "all of it is test code, where a panic is a failed test, and what is printed are the \
+              figures of a soak"
+)]
+
 mod fingerprints;
 mod mutants;
 mod rules;

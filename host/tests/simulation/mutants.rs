@@ -86,7 +86,9 @@ impl Mutant {
                 if let Some(failure) = search(&subject()).failure {
                     let seed = failure.plan.seed;
                     let broken = broken(&failure);
-                    return Err(format!("seed {seed} breaks {broken} though the host has {rule:?}"));
+                    return Err(format!(
+                        "seed {seed} breaks {broken} though the host has {rule:?}"
+                    ));
                 }
                 subject().without(rule)
             }
@@ -195,7 +197,8 @@ fn build(mutants: &[Mutant]) -> Vec<Vec<u8>> {
     let text = |name: &str| fs::read_to_string(repository().join(name)).unwrap();
     let mut manifest: toml::Table = text("Cargo.toml").parse().unwrap();
     let members = ["guest-sdk".to_owned()].into_iter();
-    let members = members.chain(mutants.iter().map(|mutant| format!("recipes-wasm/{}", mutant.name)));
+    let members =
+        members.chain(mutants.iter().map(|mutant| format!("recipes-wasm/{}", mutant.name)));
     let table = table(&mut manifest, "workspace");
     table.remove("default-members");
     table.insert("members".to_owned(), members.collect::<Vec<_>>().into());
