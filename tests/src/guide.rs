@@ -68,8 +68,9 @@ pub fn steps(page: &str) -> Result<Vec<(usize, Step)>> {
             None => continue,
             Some(("console", "run")) => Step::Run(commands(&text)?),
             Some(("console", "serve")) => {
-                let [command] = &commands(&text)?[..] else { bail!("line {}: not one", index + 1) };
-                Step::Serve(command.clone())
+                let commands = commands(&text)?;
+                ensure!(commands.len() == 1, "line {}: not one command", index + 1);
+                Step::Serve(commands.into_iter().next().unwrap_or_default())
             }
             Some(("diff", "apply")) => Step::Apply(text),
             Some((_, mark)) => match mark.strip_prefix("file:") {
@@ -108,6 +109,8 @@ fn commands(text: &str) -> Result<Vec<Command>> {
 pub struct Reader<'a> {
     shop: &'a Workshop,
     shell: Running,
+    /// How many commands were typed.
+    typed: usize,
     /// How many lines of the shell's output were looked at.
     seen: usize,
     address: String,
@@ -124,7 +127,14 @@ impl<'a> Reader<'a> {
         fs::create_dir(&directory)?;
         let mut shell = shop.start("exec bash 2>&1")?;
         shell.write(&format!("cd {}\n", directory.display()))?;
-        Ok(Reader { shop, shell, seen: 0, address: ADDRESS.to_owned(), servers: Vec::new() })
+        Ok(Reader {
+            shop,
+            shell,
+            typed: 0,
+            seen: 0,
+            address: ADDRESS.to_owned(),
+            servers: Vec::new(),
+        })
     }
 
     /// Plays a page.
@@ -200,31 +210,34 @@ impl<'a> Reader<'a> {
 
     /// Types a command and waits for its end: its exit code and what it printed.
     async fn type_in(&mut self, command: &str) -> Result<(i32, Vec<String>)> {
-        const DONE: &str = "@done ";
-        // Left as it was, so that the next command can ask for it.
-        let ask = "it=$?; printf '\\n@done %s\\n' $it; (exit $it)";
+        self.typed += 1;
+        let done = format!("@done {} ", self.typed);
+        // The code is left as it was, so that the next command can ask for it.
+        let ask = format!("it=$?; printf '\\n{done}%s\\n' $it; (exit $it)");
         self.shell.write(&format!("{{ {command}\n}} < /dev/null\n{ask}\n"))?;
-        let is_done = |line: &Line| line.text.starts_with(DONE);
-        let before = self.shell.lines().iter().filter(|line| is_done(line)).count();
+        let is_done = |line: &Line| line.text.starts_with(&done);
         let mut waited = Ok(());
         for _ in 0..MINUTES {
-            let mut dones = 0;
-            let count = |line: &Line| {
-                dones += usize::from(is_done(line));
-                dones > before
-            };
-            waited = self.shell.wait_for_line(command, count).await.map(drop);
+            waited = self.shell.wait_for_line(command, is_done).await.map(drop);
             if waited.is_ok() || self.shell.status().is_some() {
                 break;
             }
         }
         waited?;
-        let lines: Vec<String> =
-            self.shell.lines().into_iter().skip(self.seen).map(|line| line.text).collect();
-        let end = lines.iter().position(|line| line.starts_with(DONE)).context("no end")?;
-        self.seen += end + 1;
-        let code = lines.get(end).and_then(|line| line.strip_prefix(DONE)).unwrap_or_default();
-        Ok((code.parse()?, lines.into_iter().take(end).collect()))
+        let lines = self.shell.lines().into_iter().skip(self.seen).map(|line| line.text);
+        let mut printed = Vec::new();
+        let mut code = None;
+        for line in lines {
+            self.seen += 1;
+            match line.strip_prefix(&done) {
+                Some(told) => {
+                    code = Some(told.parse()?);
+                    break;
+                }
+                None => printed.push(line),
+            }
+        }
+        Ok((code.context("no end")?, printed))
     }
 
     fn compare(&self, command: &Command, printed: &[String]) -> Result<()> {
