@@ -68,7 +68,7 @@ fn report(component: &Component, file: &Path, printer: &Printer) {
     let (size, sha256) = (component.wasm.len(), component.sha256());
     let text = format!("{}\n  {size} bytes, sha256 {sha256}\n{}", file.display(), next.text());
     let report = json!({
-        "path": file,
+        "path": file.to_string_lossy(),
         "package": component.package,
         "size": size,
         "sha256": sha256,

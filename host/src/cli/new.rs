@@ -70,7 +70,7 @@ fn create(directory: &Path, origin: &Origin, printer: &Printer) -> Result<(), Fa
         next.text()
     );
     let report = json!({
-        "directory": directory,
+        "directory": directory.to_string_lossy(),
         "package": created.package.to_string(),
         "from": from,
         "files": created.files,
@@ -89,7 +89,7 @@ fn refresh(directory: &Path, printer: &Printer) -> Result<(), Failure> {
         .map(|it| json!({ "path": it.path, "change": in_a_word(it.change) }))
         .collect();
     let report = json!({
-        "directory": directory,
+        "directory": directory.to_string_lossy(),
         "changed": changes,
         "contract-before": refreshed.contract_before,
         "contract": refreshed.contract,

@@ -81,5 +81,7 @@ fn signature(operation: &Operation, named: &NamedTypes<'_>) -> String {
 
 fn indented(text: Option<&str>, spaces: usize) -> Vec<String> {
     let indent = " ".repeat(spaces);
-    text.into_iter().flat_map(str::lines).map(|line| format!("{indent}{line}")).collect()
+    let indented =
+        |line: &str| if line.is_empty() { String::new() } else { format!("{indent}{line}") };
+    text.into_iter().flat_map(str::lines).map(indented).collect()
 }

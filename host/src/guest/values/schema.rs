@@ -130,7 +130,10 @@ fn labels(names: &Labels) -> Value {
 
 fn integer<T: Into<i128>>(minimum: T, maximum: T) -> Value {
     // Every bound is of 64 bits at most, and so a number.
-    let number = |bound: T| serde_json::from_str::<Value>(&bound.into().to_string()).ok();
+    let number = |bound: T| {
+        let bound: i128 = bound.into();
+        serde_json::from_str::<Value>(&bound.to_string()).ok()
+    };
     json!({ "type": "integer", "minimum": number(minimum), "maximum": number(maximum) })
 }
 
