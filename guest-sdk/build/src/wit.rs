@@ -47,12 +47,12 @@ pub fn append_wit(component: &mut Vec<u8>, directory: &Path) -> Result<(), Error
 /// [`Error::Wit`] with the parser's own words and places.
 pub(crate) fn resolve(directory: &Path) -> Result<Wit, Error> {
     let mut resolve = Resolve::default();
-    let mut push = || {
-        resolve.push_str("wok:recipe", CONTRACT)?;
-        resolve.push_dir(directory)
-    };
-    let (package, _) = push().map_err(|error| malformed(directory, &error))?;
-    Ok(Wit { resolve, package })
+    let contract = resolve.push_str("wok:recipe", CONTRACT);
+    match contract.and_then(|_| resolve.push_dir(directory)) {
+        Ok((package, _)) => Ok(Wit { resolve, package }),
+        // Only who has read the sources knows the lines.
+        Err(error) => Err(malformed(directory, &resolve.render_error(&error))),
+    }
 }
 
 fn malformed(directory: &Path, error: &impl std::fmt::Display) -> Error {
