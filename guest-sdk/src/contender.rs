@@ -13,13 +13,24 @@ pub struct Naming {
 
 impl Naming {
     /// As Curator names a protected znode: `_c_<uuid><after><counter>`.
+    ///
+    /// # Panics
+    /// `after` is empty: nothing would tell the counter from the UUID.
     pub const fn curator(after: &'static str) -> Self {
-        Naming { before: "_c_", uuid: UuidForm::Hyphenated, after }
+        Naming::new("_c_", UuidForm::Hyphenated, after)
     }
 
     /// As kazoo names one: `<uuid without hyphens><after><counter>`.
+    ///
+    /// # Panics
+    /// `after` is empty.
     pub const fn kazoo(after: &'static str) -> Self {
-        Naming { before: "", uuid: UuidForm::Simple, after }
+        Naming::new("", UuidForm::Simple, after)
+    }
+
+    const fn new(before: &'static str, uuid: UuidForm, after: &'static str) -> Self {
+        assert!(!after.is_empty(), "something has to stand between the UUID and the counter");
+        Naming { before, uuid, after }
     }
 
     /// The name to contend with.
@@ -36,8 +47,11 @@ impl Naming {
     /// What stands before `after` is anybody's: the clients that share a directory spell their UUIDs
     /// differently, and a contender that one of them overlooks is a second holder.
     pub fn read(&self, name: String) -> Option<Contender> {
-        // From the right: a wrapped counter has a minus sign, and `after` ends with one too.
-        let start = name.rfind(self.after)?.checked_add(self.after.len())?;
+        // From the right: a wrapped counter has a minus sign, and `after` ends with one too. As
+        // bytes: what the search for a text brings along is a page of memory for every waiter.
+        let after = self.after.as_bytes();
+        let at = name.as_bytes().windows(after.len()).rposition(|window| window == after)?;
+        let start = at.checked_add(after.len())?;
         let sequence = Sequence::parse(name.get(start..)?)?;
         Some(Contender { name, sequence })
     }

@@ -17,6 +17,7 @@
 //! * [`Own`]: an own contender znode, released when it is dropped.
 //! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
 //! * [`log_panics`]: installed by [`bind!`].
+//! * `heap`: the global allocator of every guest.
 //!
 //! # Invariants
 //! * Contenders are ordered by their counters, in serial-number arithmetic. Nothing compares names.
@@ -24,6 +25,8 @@
 
 mod bindings;
 mod contender;
+#[cfg(target_arch = "wasm32")]
+mod heap;
 mod own;
 mod panics;
 mod reading;

@@ -1,17 +1,19 @@
-//! From crates to components.
+//! From recipes to components.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::cargo::{self, Package};
 use crate::component::hexadecimal;
+use crate::language::Language;
 use crate::wit::resolve;
-use crate::{Component, Error, Toolchain, append_wit};
+use crate::{Component, Error, Toolchain, append_wit, c, javascript};
 
-/// Builds guest crates.
+/// Builds recipes.
 pub struct Builder<'a> {
     guests: Vec<PathBuf>,
     target_dir: PathBuf,
@@ -19,12 +21,12 @@ pub struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// A builder whose cargo works below `target_dir`. Never the outer cargo's: it holds the lock.
+    /// A builder whose compilers work below `target_dir`. Never the outer cargo's: it holds the lock.
     pub fn new(target_dir: impl Into<PathBuf>) -> Self {
         Builder { guests: Vec::new(), target_dir: target_dir.into(), progress: Box::new(|_| {}) }
     }
 
-    /// Adds the crate in this directory.
+    /// Adds the recipe in this directory: a crate, sources in C, or a package of npm's.
     #[must_use]
     pub fn guest(mut self, directory: impl Into<PathBuf>) -> Self {
         self.guests.push(directory.into());
@@ -40,22 +42,46 @@ impl<'a> Builder<'a> {
         Ok(self)
     }
 
-    /// Hears every line of cargo's progress and every warning; errors are in [`Error::Compile`].
+    /// Hears every line of a compiler's progress and every warning; errors are in [`Error::Compile`].
     #[must_use]
     pub fn progress(mut self, progress: impl FnMut(&str) + 'a) -> Self {
         self.progress = Box::new(progress);
         self
     }
 
-    /// Builds all of them, with one cargo invocation per workspace. The components come in the order
-    /// the guests were added.
+    /// Builds all of them, the crates with one cargo invocation per workspace. The components come in
+    /// the order the guests were added.
     ///
     /// # Errors
     /// The first guest that fails, or a toolchain that is missing.
     pub fn build(mut self) -> Result<Vec<Component>, Error> {
+        let guests = mem::take(&mut self.guests);
+        let languages =
+            guests.iter().map(|guest| Language::of(guest)).collect::<Result<Vec<_>, _>>()?;
+        let is_crate = |(guest, language): (&PathBuf, &Language)| {
+            (*language == Language::Rust).then(|| guest.clone())
+        };
+        let crates: Vec<_> = guests.iter().zip(&languages).filter_map(is_crate).collect();
+        let mut crates = self.build_crates(&crates)?.into_iter();
+
+        let mut components = Vec::new();
+        for (guest, language) in guests.iter().zip(languages) {
+            match language {
+                // As many were built as there are.
+                Language::Rust => components.extend(crates.next()),
+                Language::C => components.push(self.build_other(guest, c::build)?),
+                Language::JavaScript => {
+                    components.push(self.build_other(guest, javascript::build)?);
+                }
+            }
+        }
+        Ok(components)
+    }
+
+    fn build_crates(&mut self, crates: &[PathBuf]) -> Result<Vec<Component>, Error> {
         let manifests =
-            self.guests.iter().map(|guest| manifest_of(guest)).collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = self.guests.first() else {
+            crates.iter().map(|guest| manifest_of(guest)).collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = crates.first() else {
             return Ok(Vec::new());
         };
         let workspaces = by_workspace(&manifests)?;
@@ -85,7 +111,29 @@ impl<'a> Builder<'a> {
             .map(|(manifest, package, module)| component(manifest, package, module))
             .collect()
     }
+
+    /// Builds a recipe that is no crate, with the compiler of its language.
+    fn build_other(&mut self, directory: &Path, compile: Compile) -> Result<Component, Error> {
+        let directory = directory.canonicalize().map_err(|source| Error::File {
+            action: "resolve",
+            path: directory.to_owned(),
+            source,
+        })?;
+        let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let place = absolute(&self.target_dir)?.join(directory_of(&directory));
+        fs::create_dir_all(&place).map_err(|source| Error::File {
+            action: "make",
+            path: place.clone(),
+            source,
+        })?;
+        let mut component = compile(&directory, &name, &place, &mut self.progress)?;
+        append_wit(&mut component.wasm, &directory.join("wit"))?;
+        Ok(component)
+    }
 }
+
+/// From a recipe's directory and name, a place to work in and who hears of the progress.
+type Compile = fn(&Path, &str, &Path, &mut dyn FnMut(&str)) -> Result<Component, Error>;
 
 /// Finds before the compiler starts what only its output would show otherwise: it takes a minute.
 fn check(package: &Package) -> Result<(), Error> {
@@ -98,7 +146,7 @@ fn check(package: &Package) -> Result<(), Error> {
         return resolve(&wit).map(drop);
     };
     let path = directory(&package.manifest).to_owned();
-    Err(Error::NoCrate { path, reason: reason.to_owned() })
+    Err(Error::NoRecipe { path, reason: reason.to_owned() })
 }
 
 fn directory(manifest: &Path) -> &Path {
@@ -121,7 +169,7 @@ fn component(manifest: &Path, package: &str, module: &Path) -> Result<Component,
         path: module.to_owned(),
         source,
     })?;
-    let mut component = Component::encode(package, &module)?;
+    let mut component = Component::of_module(package, &module)?;
     append_wit(&mut component.wasm, &directory.join("wit"))?;
     component.name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(component)
@@ -169,7 +217,7 @@ fn by_workspace(manifests: &[PathBuf]) -> Result<BTreeMap<PathBuf, Vec<Package>>
 
 fn manifest_of(directory: &Path) -> Result<PathBuf, Error> {
     let manifest = directory.join("Cargo.toml");
-    manifest.canonicalize().map_err(|error| Error::NoCrate {
+    manifest.canonicalize().map_err(|error| Error::NoRecipe {
         path: directory.to_owned(),
         reason: format!("Cargo.toml: {error}"),
     })

@@ -158,7 +158,7 @@ pub(crate) fn build(
         .arg(target_dir)
         .arg("--manifest-path")
         .arg(workspace.join("Cargo.toml"))
-        .env("CARGO_ENCODED_RUSTFLAGS", forget_home());
+        .env("CARGO_ENCODED_RUSTFLAGS", flags());
     for package in packages {
         command.args(["--package", &package.name]);
     }
@@ -274,18 +274,24 @@ fn cargo(directory: &Path) -> Command {
     command
 }
 
-/// A flag that keeps this machine's directories out of panic messages, so that a guest's digest does
-/// not depend on who built it. The workspace needs none: cargo compiles its members by relative paths.
-fn forget_home() -> OsString {
+/// Of 1 MiB as always, and half a page of the machine's: what the stack and the data touch first then
+/// lies in one page, of which a host that keeps thousands of waiting guests has as many.
+const STACK: &str = "-Clink-arg=-zstack-size=1050624";
+
+/// The flags of every crate, separated as cargo wants them.
+fn flags() -> OsString {
+    let mut flags = OsString::from(STACK);
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
-    let mut flag = OsString::new();
+    // Keeps this machine's directories out of panic messages, so that a guest's digest does not
+    // depend on who built it. The workspace needs none: cargo compiles its members by relative
+    // paths.
     if let Some(home) = home {
-        flag.push("--remap-path-prefix=");
-        flag.push(home);
-        flag.push("=/cargo");
+        flags.push("\u{1f}--remap-path-prefix=");
+        flags.push(home);
+        flags.push("=/cargo");
     }
-    flag
+    flags
 }
 
 fn defines_profile(workspace: &Path) -> bool {

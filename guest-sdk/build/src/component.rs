@@ -13,9 +13,9 @@ use crate::error::causes;
 /// A component that wok can run.
 #[derive(Clone, Debug)]
 pub struct Component {
-    /// The name of the crate's directory: a stock recipe is known by it.
+    /// The name of the recipe's directory: a stock recipe is known by it.
     pub name: String,
-    /// The name of the crate's package.
+    /// The name of the crate's package; of other languages, the directory's too.
     pub package: String,
     /// The component, with its documented WIT appended.
     pub wasm: Vec<u8>,
@@ -23,12 +23,17 @@ pub struct Component {
 
 impl Component {
     /// Makes a component of a module and checks that it could be a recipe.
-    pub(crate) fn encode(package: &str, module: &[u8]) -> Result<Self, Error> {
+    pub(crate) fn of_module(package: &str, module: &[u8]) -> Result<Self, Error> {
         let encode = || ComponentEncoder::default().validate(true).module(module)?.encode();
         let wasm = encode().map_err(|error| Error::Encode {
             package: package.to_owned(),
             reason: causes(&error),
         })?;
+        Component::of_component(package, wasm)
+    }
+
+    /// Checks that a component could be a recipe.
+    pub(crate) fn of_component(package: &str, wasm: Vec<u8>) -> Result<Self, Error> {
         match not_a_recipe(&wasm) {
             None => Ok(Component { name: package.to_owned(), package: package.to_owned(), wasm }),
             Some(reason) => Err(Error::NotARecipe { package: package.to_owned(), reason }),

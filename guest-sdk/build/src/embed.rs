@@ -117,7 +117,7 @@ fn directive(text: &str) {
 }
 
 pub(crate) fn directory_in(variable: &'static str) -> Result<PathBuf, Error> {
-    env::var_os(variable).map(PathBuf::from).ok_or_else(|| Error::NoCrate {
+    env::var_os(variable).map(PathBuf::from).ok_or_else(|| Error::NoRecipe {
         path: PathBuf::from(variable),
         reason: "not set: this runs in a build script".to_owned(),
     })

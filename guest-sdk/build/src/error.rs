@@ -1,4 +1,4 @@
-//! What can go wrong between a guest crate and its component.
+//! What can go wrong between a recipe's sources and its component.
 
 use std::io;
 use std::path::PathBuf;
@@ -25,9 +25,19 @@ pub enum Error {
         /// What it holds.
         value: String,
     },
-    /// A directory holds no crate of a guest.
-    #[error("{path}: no recipe's crate ({reason}); `wok new` makes one")]
-    NoCrate {
+    /// A tool or library that a recipe's language takes is missing.
+    #[error("{package}: {missing} missing; {remedy}")]
+    NoTools {
+        /// The guest.
+        package: String,
+        /// What was looked for and not found.
+        missing: String,
+        /// What to type.
+        remedy: String,
+    },
+    /// A directory holds no recipe.
+    #[error("{path}: no recipe ({reason}); `wok new` makes one")]
+    NoRecipe {
         /// The directory.
         path: PathBuf,
         /// What is missing.
@@ -52,7 +62,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The compiler refused a guest.
-    #[error("cargo build of {packages} failed:\n{diagnostics}")]
+    #[error("build of {packages} failed:\n{diagnostics}")]
     Compile {
         /// The packages of the invocation.
         packages: String,

@@ -1,4 +1,4 @@
-//! Turns guest crates into wok components.
+//! Turns recipes into wok components: crates, and what is written in C or JavaScript.
 //!
 //! ```no_run
 //! let components = wok_build::Builder::new("target/guests").guest("recipes-wasm/lock").build()?;
@@ -9,10 +9,11 @@
 //! ```
 //!
 //! # Code map
-//! [`Builder`] asks `toolchain` for a compiler that knows `wasm32-unknown-unknown`, runs `cargo` once
-//! per workspace, encodes each module as a [`Component`] and appends its documented WIT
-//! ([`append_wit`], [`wit_of`]). [`embed`] is the same for build scripts;
-//! [`embed_sources`] has a binary carry crates as text.
+//! [`Builder`] looks in which `language` a recipe is. For crates it asks `toolchain` for a compiler that
+//! knows `wasm32-unknown-unknown` and runs `cargo` once per workspace; `c` has clang compile the sources
+//! with bindings that it makes, and `javascript` has componentize-js put them into an engine. Each module
+//! is encoded as a [`Component`], and its documented WIT appended ([`append_wit`], [`wit_of`]).
+//! [`embed`] is the same for build scripts; [`embed_sources`] has a binary carry crates as text.
 //!
 //! # Invariants
 //! * The nested cargo has a target directory of its own and an environment cleared of everything the
@@ -21,10 +22,14 @@
 //! * A component that leaves here imports nothing but `wok:recipe/*` and exports one interface.
 
 mod builder;
+mod c;
 mod cargo;
+mod compiler;
 mod component;
 mod embed;
 mod error;
+mod javascript;
+mod language;
 mod sources;
 mod toolchain;
 mod wit;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use wasm_encoder::{ComponentSection, CustomSection};
 use wasmparser::{Parser, Payload};
-use wit_component::DecodedWasm;
+use wit_component::{DecodedWasm, WitPrinter};
 use wit_parser::{PackageId, Resolve};
 
 use crate::error::causes;
@@ -52,6 +52,32 @@ pub(crate) fn resolve(directory: &Path) -> Result<Wit, Error> {
         Ok((package, _)) => Ok(Wit { resolve, package }),
         // Only who has read the sources knows the lines.
         Err(error) => Err(malformed(directory, &resolve.render_error(&error))),
+    }
+}
+
+/// A recipe's WIT for the compilers of other languages.
+pub(crate) struct Described {
+    /// The name of the recipe's world.
+    pub(crate) world: String,
+    /// The recipe's package and all that it uses, the contract included, in one text.
+    pub(crate) text: String,
+}
+
+impl Described {
+    /// The WIT package in `directory`, which must have exactly one world.
+    ///
+    /// # Errors
+    /// [`Error::Wit`] with the parser's own words and places.
+    pub(crate) fn in_directory(directory: &Path) -> Result<Self, Error> {
+        let Wit { resolve, package } = resolve(directory)?;
+        let world =
+            resolve.select_world(&[package], None).map_err(|error| malformed(directory, &error))?;
+        let used: Vec<_> =
+            resolve.packages.iter().map(|(id, _)| id).filter(|id| *id != package).collect();
+        let mut printer = WitPrinter::default();
+        printer.print(&resolve, package, &used).map_err(|error| malformed(directory, &error))?;
+        let world = resolve.worlds.get(world).map(|world| world.name.clone()).unwrap_or_default();
+        Ok(Described { world, text: printer.output.to_string() })
     }
 }
 

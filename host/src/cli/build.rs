@@ -1,4 +1,4 @@
-//! `wok build`: a recipe's crate to a component.
+//! `wok build`: a recipe's sources to a component.
 
 use std::error::Error as _;
 use std::io;
@@ -14,24 +14,26 @@ use super::inspect;
 use super::next::{Next, module_word};
 use super::output::Printer;
 
-/// Build a recipe's crate into a component, and check that this wok can run it.
+/// Build a recipe into a component, and check that this wok can run it.
 ///
-/// Needs Rust, and for WebAssembly either rustup's target wasm32-unknown-unknown or Debian's packages
-/// rustc-web and rust-web-src; WOK_GUEST_TOOLCHAIN=target or debian takes one of them only.
+/// A crate needs Rust, and for WebAssembly either rustup's target wasm32-unknown-unknown or Debian's
+/// packages rustc-web and rust-web-src; WOK_GUEST_TOOLCHAIN=target or debian takes one of them only.
+/// A directory with src/*.c needs clang with lld and wasi-libc, and one with package.json Node.js and
+/// what `npm ci` brings.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok build\n  wok build my-lock\n  \
     wok build my-lock --to /etc/wok/my-lock.wasm\n\n\
-    Exits with 78 if the crate cannot be built, or is no recipe that this wok can run.")]
+    Exits with 78 if it cannot be built, or is no recipe that this wok can run.")]
 pub(super) struct Arguments {
     /// The recipe's directory.
     #[arg(default_value = ".")]
     directory: PathBuf,
 
-    /// Where to write the component. Default: into the recipe's directory, with its crate's name.
+    /// Where to write the component. Default: into the recipe's directory, with its name.
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 
-    /// Where cargo works. Default: `target` in the recipe's directory.
+    /// Where the compiler works. Default: `target` in the recipe's directory.
     #[arg(long, value_name = "DIRECTORY", env = "CARGO_TARGET_DIR")]
     target_dir: Option<PathBuf>,
 }
@@ -56,7 +58,7 @@ impl Arguments {
 fn build(directory: &Path, target_dir: &Path, printer: &Printer) -> Result<Component, Error> {
     let progress = |line: &str| printer.progress(line);
     let built = Builder::new(target_dir).guest(directory).progress(progress).build()?;
-    built.into_iter().next().ok_or_else(|| Error::NoCrate {
+    built.into_iter().next().ok_or_else(|| Error::NoRecipe {
         path: directory.to_owned(),
         reason: "nothing was built".to_owned(),
     })

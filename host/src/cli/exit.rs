@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+/// An invariant was broken in simulation: as of a test, not of an error.
+pub(super) const BROKEN: u8 = 1;
 const USAGE: u8 = 64;
 const UNREACHABLE: u8 = 69;
 const MODULE_FAILED: u8 = 70;

@@ -26,7 +26,7 @@ pub(crate) fn candidates(
 
 /// The path of a child.
 pub(crate) fn path(name: &str) -> String {
-    format!("{DIRECTORY}{name}")
+    [DIRECTORY, name].concat()
 }
 
 /// Who leads.

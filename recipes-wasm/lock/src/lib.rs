@@ -183,5 +183,5 @@ fn line() -> Result<Vec<Contender>, Error> {
 }
 
 fn path(name: &str) -> String {
-    format!("{DIRECTORY}{name}")
+    [DIRECTORY, name].concat()
 }

@@ -1,0 +1,382 @@
+// The lock of ZooKeeper's recipes.
+//
+// The numbers in the code are the steps of the published pseudo-code:
+//
+// 1. Create an ephemeral sequential znode in the lock's directory, with a GUID in its name.
+// 2. List the directory, without a watch.
+// 3. Whoever has the lowest counter has the lock.
+// 4. Watch the contender with the next lowest counter.
+// 5. Once it is gone, go to 2.
+//
+// Unlock: delete the znode of step 1.
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "line.h"
+#include "recipe.h"
+#include "utf8.h"
+
+typedef wok_recipe_zookeeper_error_t error_t;
+
+// The mount is the lock's directory.
+static const char DIRECTORY[] = "/";
+
+// How many names are fetched at once: a component's memory never shrinks.
+static const uint32_t BATCH = 32;
+
+// How many contenders are told of: a list for people.
+static const size_t MOST_CONTENDERS = 1000;
+
+// How many owners are read in one round trip.
+enum { OWNERS_AT_ONCE = 64 };
+
+// How contenders are named: before, UUID, after, counter.
+struct naming {
+  const char *before;
+  wok_recipe_participant_uuid_form_t uuid;
+  const char *after;
+};
+
+static const struct naming CURATOR = {"_c_", WOK_RECIPE_PARTICIPANT_UUID_FORM_HYPHENATED, "-lock-"};
+static const struct naming KAZOO = {"", WOK_RECIPE_PARTICIPANT_UUID_FORM_SIMPLE, "__lock__"};
+
+// An own contender znode.
+struct own {
+  recipe_string_t path;
+  // Its name is a part of the path.
+  struct contender contender;
+};
+
+static struct {
+  // None stands for `CURATOR`, the default.
+  const struct naming *naming;
+  bool is_held;
+  struct own own;
+  wok_recipe_participant_fence_t fence;
+} lock;
+
+static const struct naming *naming(void) { return lock.naming ? lock.naming : &CURATOR; }
+
+// A text of this program's as an argument: only read, and never freed.
+static recipe_string_t text(const char *literal) {
+  recipe_string_t string;
+  recipe_string_set(&string, literal);
+  return string;
+}
+
+static void *allocate(size_t count, size_t size) {
+  void *memory = calloc(count, size);
+  // A trap ends this participant alone, and its znodes go with it.
+  if (memory == NULL) abort();
+  return memory;
+}
+
+static recipe_string_t path_of(const recipe_string_t *name) {
+  size_t length = strlen(DIRECTORY);
+  recipe_string_t path = {allocate(length + name->len, 1), length + name->len};
+  memcpy(path.ptr, DIRECTORY, length);
+  memcpy(path.ptr + length, name->ptr, name->len);
+  return path;
+}
+
+// What is done with a child of the lock's directory that is a contender.
+typedef void see_t(void *context, const struct contender *contender);
+
+// Shows the contenders among the children, and gives the list back to the host.
+static void each_contender(wok_recipe_zookeeper_own_children_t children, see_t *see,
+                           void *context) {
+  for (;;) {
+    recipe_list_string_t names;
+    wok_recipe_zookeeper_method_children_next(wok_recipe_zookeeper_borrow_children(children), BATCH,
+                                              &names);
+    size_t count = names.len;
+    for (size_t i = 0; i < count; i++) {
+      struct contender contender = {names.ptr[i], 0};
+      if (read_counter(&contender.name, naming()->after, &contender.counter))
+        see(context, &contender);
+    }
+    recipe_list_string_free(&names);
+    if (count == 0) break;
+  }
+  wok_recipe_zookeeper_children_drop_own(children);
+}
+
+// The host goes on until the znode is gone, so there is nobody left to tell of an error.
+static void leave(struct own *own) {
+  error_t error;
+  if (!wok_recipe_participant_release(&own->path, &error)) wok_recipe_zookeeper_error_free(&error);
+  recipe_string_free(&own->path);
+}
+
+struct look {
+  const struct own *own;
+  struct standing *standing;
+};
+
+static void see_in_look(void *context, const struct contender *contender) {
+  struct look *look = context;
+  take_notice(look->standing, &look->own->contender, contender);
+}
+
+static void look_at(wok_recipe_zookeeper_own_children_t children, const struct own *own,
+                    struct standing *standing) {
+  *standing = (struct standing){.is_there = false, .ahead = 0};
+  struct look look = {own, standing};
+  each_contender(children, see_in_look, &look);
+}
+
+// Steps 1 and 2, in one round trip. The host makes the GUID and finds the znode again if the reply
+// is lost.
+static bool contend(struct own *own, struct standing *standing, error_t *error) {
+  recipe_string_t directory = text(DIRECTORY);
+  wok_recipe_participant_contender_name_t name = {
+      .before = text(naming()->before), .uuid = naming()->uuid, .after = text(naming()->after)};
+  recipe_string_t owner;
+  wok_recipe_participant_owner(&owner);
+  recipe_list_u8_t data = {owner.ptr, owner.len};
+  wok_recipe_participant_tuple2_created_own_children_t created;
+  bool is_created =
+      wok_recipe_participant_contend_and_list(&directory, &name, &data, &created, error);
+  recipe_string_free(&owner);
+  if (!is_created) return false;
+
+  own->path = created.f0.path;
+  size_t start = strlen(DIRECTORY);
+  own->contender.name = (recipe_string_t){own->path.ptr + start, own->path.len - start};
+  if (!read_counter(&own->contender.name, naming()->after, &own->contender.counter)) {
+    wok_recipe_zookeeper_children_drop_own(created.f1);
+    leave(own);
+    error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_OTHER;
+    recipe_string_dup(&error->val.other, "contend: no counter in the name");
+    return false;
+  }
+  look_at(created.f1, own, standing);
+  return true;
+}
+
+// Step 2, once more.
+static bool look_again(const struct own *own, struct standing *standing, error_t *error) {
+  recipe_string_t directory = text(DIRECTORY);
+  wok_recipe_zookeeper_own_children_t children;
+  if (!wok_recipe_zookeeper_get_children(&directory, &children, error)) return false;
+  look_at(children, own, standing);
+  return true;
+}
+
+// Step 4. Reads the data, not the existence: a watch set on a znode that is gone would stay. Tells
+// whether the znode was the claim of a participant of this host.
+static bool wait_until_gone(recipe_string_t *path, bool *was_claim, error_t *error) {
+  *was_claim = false;
+  for (;;) {
+    wok_recipe_zookeeper_tuple2_contents_own_watch_t watched;
+    // Nothing waits for it while idle, so the tag says nothing.
+    if (!wok_recipe_zookeeper_watch_data(path, 0, &watched, error)) {
+      return error->tag == WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
+    }
+    wok_recipe_zookeeper_contents_free(&watched.f0);
+    wok_recipe_zookeeper_borrow_watch_t watch = wok_recipe_zookeeper_borrow_watch(watched.f1);
+    wok_recipe_zookeeper_list_borrow_watch_t watches = {&watch, 1};
+    uint32_t index;
+    wok_recipe_zookeeper_event_t event = WOK_RECIPE_ZOOKEEPER_EVENT_DATA_CHANGED;
+    bool has_waited = wok_recipe_zookeeper_wait(&watches, &index, error);
+    if (has_waited) wok_recipe_zookeeper_method_watch_fired(watch, &event);
+    wok_recipe_zookeeper_watch_drop_own(watched.f1);
+    if (!has_waited) return false;
+    *was_claim = event == WOK_RECIPE_ZOOKEEPER_EVENT_CLAIM_DELETED;
+    if (*was_claim || event == WOK_RECIPE_ZOOKEEPER_EVENT_DELETED) return true;
+    // A change of the data only has the znode looked at again.
+  }
+}
+
+// Steps 4, 5 and 2, until 3.
+static bool wait_for_turn(const struct own *own, struct standing *standing, error_t *error) {
+  for (;;) {
+    if (!standing->is_there) {
+      if (standing->ahead > 0) recipe_string_free(&standing->predecessor.name);
+      error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
+      return false;
+    }
+    if (standing->ahead == 0) return true;
+    recipe_string_t path = path_of(&standing->predecessor.name);
+    recipe_string_free(&standing->predecessor.name);
+    bool was_claim;
+    bool is_gone = wait_until_gone(&path, &was_claim, error);
+    recipe_string_free(&path);
+    if (!is_gone) return false;
+    // If it was the first of the line, whoever comes later stands behind us: the lock is ours. Only
+    // the first claims. Any other may have given up its wait while others are still ahead.
+    if (standing->ahead == 1 || was_claim) return true;
+    if (!look_again(own, standing, error)) return false;
+  }
+}
+
+// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
+static bool hold(const struct own *own, error_t *error) {
+  recipe_string_t path = own->path;
+  if (!wok_recipe_participant_claim(&path, &lock.fence, error)) return false;
+  lock.own = *own;
+  lock.is_held = true;
+  return true;
+}
+
+static void tell_grant(exports_wok_lock_lock_grant_t *grant) {
+  recipe_string_dup_n(&grant->path, (const char *)lock.own.path.ptr, lock.own.path.len);
+  grant->fence = lock.fence;
+}
+
+bool exports_wok_lock_lock_configure(exports_wok_lock_lock_config_t *config,
+                                     recipe_string_t *error) {
+  (void)error;
+  exports_wok_lock_lock_option_format_t *format = &config->format;
+  bool is_kazoo = format->is_some && format->val == EXPORTS_WOK_LOCK_LOCK_FORMAT_KAZOO;
+  lock.naming = is_kazoo ? &KAZOO : &CURATOR;
+  return true;
+}
+
+bool exports_wok_lock_lock_acquire(exports_wok_lock_lock_grant_t *grant, error_t *error) {
+  if (!lock.is_held) {
+    struct own own;
+    struct standing standing;
+    if (!contend(&own, &standing, error)) return false;
+    if (!wait_for_turn(&own, &standing, error) || !hold(&own, error)) {
+      leave(&own);
+      return false;
+    }
+  }
+  tell_grant(grant);
+  return true;
+}
+
+bool exports_wok_lock_lock_try_acquire(exports_wok_lock_lock_option_grant_t *grant,
+                                       error_t *error) {
+  grant->is_some = false;
+  if (!lock.is_held) {
+    struct own own;
+    struct standing standing;
+    if (!contend(&own, &standing, error)) return false;
+    if (standing.ahead > 0) recipe_string_free(&standing.predecessor.name);
+    if (!standing.is_there) {
+      leave(&own);
+      error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
+      return false;
+    }
+    if (standing.ahead > 0) {
+      bool is_released = wok_recipe_participant_release(&own.path, error);
+      recipe_string_free(&own.path);
+      return is_released;
+    }
+    if (!hold(&own, error)) {
+      leave(&own);
+      return false;
+    }
+  }
+  grant->is_some = true;
+  tell_grant(&grant->val);
+  return true;
+}
+
+bool exports_wok_lock_lock_release(error_t *error) {
+  if (!lock.is_held) {
+    error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_INVALID;
+    recipe_string_dup(&error->val.invalid, "release: the lock is not held");
+    return false;
+  }
+  lock.is_held = false;
+  bool is_released = wok_recipe_participant_release(&lock.own.path, error);
+  recipe_string_free(&lock.own.path);
+  return is_released;
+}
+
+struct line {
+  struct contender *contenders;
+  size_t length;
+};
+
+// Keeps the first of the line, and no more of a long one than is told of.
+static void shorten(struct line *line) {
+  sort_line(line->contenders, line->length);
+  for (; line->length > MOST_CONTENDERS; line->length--)
+    recipe_string_free(&line->contenders[line->length - 1].name);
+}
+
+static void see_in_line(void *context, const struct contender *contender) {
+  struct line *line = context;
+  struct contender *kept = &line->contenders[line->length++];
+  kept->counter = contender->counter;
+  recipe_string_dup_n(&kept->name, (const char *)contender->name.ptr, contender->name.len);
+  if (line->length >= 2 * MOST_CONTENDERS) shorten(line);
+}
+
+// Adds a batch of the line to the answer. Whoever has gone since the line was read is left out.
+static bool tell_batch(const struct contender *batch, size_t length, bool is_first,
+                       exports_wok_lock_lock_list_contender_t *answer, error_t *error) {
+  wok_recipe_zookeeper_request_t reads[OWNERS_AT_ONCE];
+  for (size_t i = 0; i < length; i++) {
+    reads[i].tag = WOK_RECIPE_ZOOKEEPER_REQUEST_GET_DATA;
+    reads[i].val.get_data = path_of(&batch[i].name);
+  }
+  wok_recipe_zookeeper_list_request_t requests = {reads, length};
+  wok_recipe_zookeeper_list_result_reply_error_t replies;
+  wok_recipe_zookeeper_pipeline(&requests, &replies);
+  bool is_told = true;
+  for (size_t i = 0; i < length && is_told; i++) {
+    wok_recipe_zookeeper_result_reply_error_t *reply = &replies.ptr[i];
+    if (!reply->is_err) {
+      recipe_list_u8_t *data = &reply->val.ok.val.data.data;
+      make_utf8(data->ptr, data->len);
+      exports_wok_lock_lock_contender_t *told = &answer->ptr[answer->len++];
+      told->is_holder = is_first && i == 0;
+      told->path = reads[i].val.get_data;
+      told->owner = (recipe_string_t){data->ptr, data->len};
+      // Both are the answer's from here.
+      reads[i].val.get_data = (recipe_string_t){NULL, 0};
+      *data = (recipe_list_u8_t){NULL, 0};
+    } else if (reply->val.err.tag != WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE) {
+      *error = reply->val.err;
+      reply->val.err.tag = WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
+      is_told = false;
+    }
+  }
+  for (size_t i = 0; i < length; i++) recipe_string_free(&reads[i].val.get_data);
+  wok_recipe_zookeeper_list_result_reply_error_free(&replies);
+  return is_told;
+}
+
+bool exports_wok_lock_lock_contenders(exports_wok_lock_lock_list_contender_t *answer,
+                                      error_t *error) {
+  *answer = (exports_wok_lock_lock_list_contender_t){NULL, 0};
+  recipe_string_t directory = text(DIRECTORY);
+  wok_recipe_zookeeper_own_children_t children;
+  if (!wok_recipe_zookeeper_get_children(&directory, &children, error)) {
+    // The directory comes with the first contender.
+    return error->tag == WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
+  }
+  uint32_t count = wok_recipe_zookeeper_method_children_count(
+      wok_recipe_zookeeper_borrow_children(children));
+  size_t room = count < 2 * MOST_CONTENDERS ? count : 2 * MOST_CONTENDERS;
+  if (room == 0) {
+    wok_recipe_zookeeper_children_drop_own(children);
+    return true;
+  }
+  struct line line = {allocate(room, sizeof *line.contenders), 0};
+  each_contender(children, see_in_line, &line);
+  shorten(&line);
+
+  bool is_told = true;
+  if (line.length > 0) answer->ptr = allocate(line.length, sizeof *answer->ptr);
+  for (size_t start = 0; start < line.length && is_told; start += OWNERS_AT_ONCE) {
+    size_t rest = line.length - start;
+    size_t length = rest < OWNERS_AT_ONCE ? rest : OWNERS_AT_ONCE;
+    is_told = tell_batch(line.contenders + start, length, start == 0, answer, error);
+  }
+  if (!is_told) {
+    for (size_t i = 0; i < answer->len; i++) exports_wok_lock_lock_contender_free(&answer->ptr[i]);
+    answer->len = 0;
+  }
+  // An empty list is no memory that the host would give back.
+  if (answer->len == 0) free(answer->ptr);
+  for (size_t i = 0; i < line.length; i++) recipe_string_free(&line.contenders[i].name);
+  free(line.contenders);
+  return is_told;
+}

@@ -1,0 +1,201 @@
+// The lock of ZooKeeper's recipes.
+//
+// The numbers in the code are the steps of the published pseudo-code:
+//
+// 1. Create an ephemeral sequential znode in the lock's directory, with a GUID in its name.
+// 2. List the directory, without a watch.
+// 3. Whoever has the lowest counter has the lock.
+// 4. Watch the contender with the next lowest counter.
+// 5. Once it is gone, go to 2.
+//
+// Unlock: delete the znode of step 1.
+
+import { getChildren, pipeline, wait, watchData } from 'wok:recipe/zookeeper@0.1.0';
+import * as participant from 'wok:recipe/participant@0.1.0';
+
+import { readContender, sortLine, standingOf } from './line.js';
+
+// The mount is the lock's directory.
+const DIRECTORY = '/';
+
+// How many names are fetched at once.
+const BATCH = 32;
+
+// How many contenders are told of: a list for people.
+const MOST_CONTENDERS = 1000;
+
+// How many owners are read in one round trip.
+const OWNERS_AT_ONCE = 64;
+
+const CURATOR = { before: '_c_', uuid: 'hyphenated', after: '-lock-' };
+const KAZOO = { before: '', uuid: 'simple', after: '__lock__' };
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+let naming = CURATOR;
+
+// `{own, grant}` while the lock is held.
+let held;
+
+// A function that throws one of the contract's errors answers it; anything else thrown is a bug, and
+// traps.
+export const lock = {
+  configure({ format }) {
+    naming = format === 'kazoo' ? KAZOO : CURATOR;
+  },
+
+  acquire() {
+    if (held) return held.grant;
+    const [own, first] = contend(); // 1, 2
+    return releasedOnError(own, () => {
+      let standing = first;
+      for (;;) {
+        if (!standing.isThere) throw { tag: 'no-node' };
+        if (standing.ahead === 0) return hold(own); // 3
+        const wasClaim = waitUntilGone(DIRECTORY + standing.predecessor); // 4
+        // If it was the first of the line, whoever comes later stands behind us: the lock is ours.
+        // Only the first claims. Any other may have given up its wait while others are ahead.
+        if (standing.ahead === 1 || wasClaim) return hold(own);
+        standing = look(own, getChildren(DIRECTORY)); // 5, 2
+      }
+    });
+  },
+
+  tryAcquire() {
+    if (held) return held.grant;
+    const [own, standing] = contend(); // 1, 2
+    if (standing.isThere && standing.ahead > 0) {
+      participant.release(own.path);
+      return undefined;
+    }
+    return releasedOnError(own, () => {
+      if (!standing.isThere) throw { tag: 'no-node' };
+      return hold(own); // 3
+    });
+  },
+
+  release() {
+    if (!held) throw { tag: 'invalid', val: 'release: the lock is not held' };
+    const { own } = held;
+    held = undefined;
+    participant.release(own.path);
+  },
+
+  contenders() {
+    const line = readLine();
+    const told = [];
+    for (let start = 0; start < line.length; start += OWNERS_AT_ONCE) {
+      const batch = line.slice(start, start + OWNERS_AT_ONCE);
+      const reads = batch.map(({ name }) => ({ tag: 'get-data', val: DIRECTORY + name }));
+      pipeline(reads).forEach((reply, index) => {
+        if (reply.tag === 'err') {
+          // Gone since the list was read.
+          if (reply.val.tag === 'no-node') return;
+          throw reply.val;
+        }
+        const owner = decoder.decode(reply.val.val.data);
+        told.push({ path: reads[index].val, owner, isHolder: start + index === 0 });
+      });
+    }
+    return told;
+  },
+};
+
+// Steps 1 and 2, in one round trip. The host makes the GUID and finds the znode again if the reply
+// is lost.
+function contend() {
+  const data = encoder.encode(participant.owner());
+  const [{ path }, children] = participant.contendAndList(DIRECTORY, naming, data);
+  const own = { path, contender: readContender(path.slice(DIRECTORY.length), naming.after) };
+  return releasedOnError(own, () => [own, look(own, children)]);
+}
+
+// Step 2: what the children mean for the own contender.
+function look(own, children) {
+  return standingOf(own.contender, contendersOf(children));
+}
+
+// The contenders among the children, fetched from the host in batches.
+function* contendersOf(children) {
+  try {
+    for (;;) {
+      const names = children.next(BATCH);
+      if (names.length === 0) return;
+      for (const name of names) {
+        const contender = readContender(name, naming.after);
+        if (contender) yield contender;
+      }
+    }
+  } finally {
+    giveBack(children);
+  }
+}
+
+// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
+function hold(own) {
+  const grant = { path: own.path, fence: participant.claim(own.path) };
+  held = { own, grant };
+  return grant;
+}
+
+// Step 4. Reads the data, not the existence: a watch set on a znode that is gone would stay.
+// Answers whether the znode was the claim of a participant of this host.
+function waitUntilGone(path) {
+  for (;;) {
+    let watch;
+    try {
+      // Nothing waits for it while idle, so the tag says nothing.
+      [, watch] = watchData(path, 0n);
+    } catch (error) {
+      if (error.payload?.tag === 'no-node') return false;
+      throw error;
+    }
+    try {
+      wait([watch]);
+      const event = watch.fired();
+      if (event === 'claim-deleted') return true;
+      if (event === 'deleted') return false;
+      // A change of the data only has the znode looked at again.
+    } finally {
+      giveBack(watch);
+    }
+  }
+}
+
+// The first of the line. Keeps no more of a long list than is told of.
+function readLine() {
+  let children;
+  try {
+    children = getChildren(DIRECTORY);
+  } catch (error) {
+    // The directory comes with the first contender.
+    if (error.payload?.tag === 'no-node') return [];
+    throw error;
+  }
+  const line = [];
+  for (const contender of contendersOf(children)) {
+    line.push(contender);
+    if (line.length >= 2 * MOST_CONTENDERS) sortLine(line).splice(MOST_CONTENDERS);
+  }
+  return sortLine(line).slice(0, MOST_CONTENDERS);
+}
+
+// Whatever way an operation fails or is cancelled, it leaves no contender behind.
+function releasedOnError(own, action) {
+  try {
+    return action();
+  } catch (error) {
+    try {
+      participant.release(own.path);
+    } catch {
+      // Nobody is left to tell, and the host goes on until the znode is gone.
+    }
+    throw error;
+  }
+}
+
+// The garbage collector would come too late: a participant may own a few lists and watches.
+function giveBack(resource) {
+  resource[Symbol.dispose]();
+}
