@@ -41,7 +41,7 @@ pub use entry::encode_entry;
 pub use error::FilesError;
 pub use log_reader::{LogReader, Next};
 pub use log_writer::{LogOptions, LogWriter};
-pub use recovery::{Recovery, TornTail, recover};
+pub use recovery::{Recovery, Replayed, TornTail, recover, replay};
 pub use retention::purge;
 pub use snapshot_reader::{Snapshot, read_snapshot};
 pub use snapshot_writer::{SnapshotNode, SnapshotWriter, write_whole_snapshot};

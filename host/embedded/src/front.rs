@@ -26,7 +26,6 @@ mod actor;
 mod backlog;
 mod clock;
 mod connection;
-mod frames;
 mod journal;
 mod listener;
 mod options;

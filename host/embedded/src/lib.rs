@@ -28,7 +28,8 @@
 //! * An event is on its way before the answer to the write that caused it, and before any later
 //!   answer of that server.
 //! * A connection's requests are answered in order.
-//! * Nothing a client sends makes the server panic, or allocate more than it has sent.
+//! * Nothing a client sends makes the server panic. What it claims allocates nothing, only what it
+//!   has sent, and the answer.
 //!
 //! # Moving to an ensemble
 //! A data directory ([`ServerOptions::data_dir`]) is in Apache ZooKeeper's own formats, see

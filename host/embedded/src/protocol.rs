@@ -3,6 +3,7 @@
 mod access;
 mod error;
 mod event;
+mod frames;
 mod handshake;
 mod op_code;
 mod reply;
@@ -12,6 +13,7 @@ mod stat;
 pub use access::{Acl, Acls, Id, Permissions};
 pub use error::ErrorCode;
 pub use event::EventType;
+pub use frames::{BadLength, next_frame};
 pub use handshake::{ConnectRequest, ConnectResponse, PASSWORD_LENGTH};
 pub use op_code::OpCode;
 pub use reply::{Reply, notification};

@@ -40,7 +40,12 @@ impl Replica {
         &self.sessions
     }
 
-    /// The newest txn applied.
+    /// Counts on from a zxid, the start of a leader's epoch, that no txn has.
+    pub fn begin(&mut self, zxid: i64) {
+        self.last_zxid = self.last_zxid.max(zxid);
+    }
+
+    /// The newest txn applied, or where the copy began.
     pub fn last_zxid(&self) -> i64 {
         self.last_zxid
     }

@@ -199,6 +199,11 @@ impl Member {
         }
     }
 
+    /// This server leads from a zxid on, and tells it to its clients before there is a txn.
+    pub fn lead_from(&mut self, zxid: i64) {
+        self.replica.begin(zxid);
+    }
+
     /// The leader's next txn: applies it, tells watchers, then answers whoever asked for it.
     pub fn commit(&mut self, proposal: &Proposal, now: Now) {
         let Proposal { origin, header, txn } = proposal;

@@ -1,5 +1,7 @@
 //! `wok zookeeper`: a server for development and tests.
 
+mod recovered;
+
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,6 +77,9 @@ impl Arguments {
         let address = server.connect_string();
         if is_open {
             printer.remark("whoever reaches that address may read and write: it asks for no name");
+        }
+        if let (Some(directory), Some(recovery)) = (&self.data_dir, server.recovery()) {
+            recovered::tell(directory, recovery, printer);
         }
         printer.event(
             "listening",

@@ -14,6 +14,9 @@ pub(super) const HEAD: usize = 12;
 pub(super) const END: u8 = b'B';
 /// No header of a txn is shorter.
 pub(super) const LEAST: usize = 32;
+/// The highest zxid a file may have: a server that goes on from there has a whole epoch left to
+/// count. No ensemble has had that many leaders.
+pub(super) const HIGHEST_ZXID: i64 = i64::MAX - (1 << 32);
 /// Apache ZooKeeper may add a digest of the whole tree: a version and a number.
 const DIGEST: usize = 12;
 

@@ -1,10 +1,10 @@
 //! Reading a log, txn by txn.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::entry::{END, HEAD, LOG_HEADER, checksum, decode_record, has_entry};
+use super::entry::{END, HEAD, HIGHEST_ZXID, LOG_HEADER, checksum, decode_record, has_entry};
 use super::error::FilesError;
 use crate::txn::{Txn, TxnHeader};
 
@@ -25,9 +25,9 @@ pub enum Next {
 /// Reads a log. It never holds more than one txn, unless the log is damaged, and never more than
 /// the file.
 #[derive(Debug)]
-pub struct LogReader {
+pub struct LogReader<R = BufReader<File>> {
     path: PathBuf,
-    input: BufReader<File>,
+    input: R,
     length: u64,
     offset: u64,
     record: Vec<u8>,
@@ -47,7 +47,7 @@ impl LogReader {
     /// power went: then it is [`Next::Torn`] from its first byte.
     ///
     /// # Errors
-    /// [`FilesError::Io`], [`FilesError::DamagedLog`] if this is no log.
+    /// [`FilesError::Io`].
     pub fn open(path: &Path) -> Result<LogReader, FilesError> {
         let open = || {
             let file = File::open(path)?;
@@ -55,6 +55,16 @@ impl LogReader {
             Ok((BufReader::with_capacity(256 << 10, file), length))
         };
         let (input, length) = open().map_err(FilesError::io("open", path))?;
+        LogReader::new(path, input, length)
+    }
+}
+
+impl<R: BufRead + Seek> LogReader<R> {
+    /// Reads a log of so many bytes from its first one on. Errors name the path.
+    ///
+    /// # Errors
+    /// [`FilesError::Io`].
+    pub fn new(path: &Path, input: R, length: u64) -> Result<LogReader<R>, FilesError> {
         let path = path.to_owned();
         let mut reader =
             LogReader { path, input, length, offset: 0, record: Vec::new(), last_zxid: 0 };
@@ -67,6 +77,11 @@ impl LogReader {
             }
         }
         Ok(reader)
+    }
+
+    /// What errors call it.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Where the next txn begins, or would.
@@ -88,6 +103,9 @@ impl LogReader {
             Ok(length) => match decode_record(&self.record) {
                 Ok((header, _)) if header.zxid <= self.last_zxid => {
                     Err(self.damaged("its zxid is not higher than the one before"))
+                }
+                Ok((header, _)) if header.zxid > HIGHEST_ZXID => {
+                    Err(self.damaged("its zxid is beyond those that servers give"))
                 }
                 Ok((header, txn)) => {
                     self.offset += length;

@@ -1,7 +1,7 @@
 //! What a start makes of a data directory.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,6 +26,10 @@ pub struct Recovery {
     pub replayed: u64,
     /// Txns that were being written when a server ended. Nobody was told that they happened.
     pub torn: Vec<TornTail>,
+    /// How many nodes there are, the root and those of `/zookeeper` among them.
+    pub nodes: usize,
+    /// How many sessions there are.
+    pub sessions: usize,
     /// The newest txn.
     pub last_zxid: i64,
     /// Why the snapshot that was due could not be written. The logs have what would be in it.
@@ -63,11 +67,16 @@ pub fn recover(
     }
     let needed = first_needed(&logs, replica.last_zxid());
     for zxid in logs.iter().skip(needed) {
-        replay(&directory.log(*zxid), &mut replica, &mut recovery)?;
+        let mut log = LogReader::open(&directory.log(*zxid))?;
+        let Replayed { txns, torn } = replay(&mut log, &mut replica)?;
+        recovery.replayed += txns;
+        recovery.torn.extend(torn);
     }
     if lacks_lists {
         check_lists(&recovery, &replica)?;
     }
+    recovery.nodes = replica.tree().len();
+    recovery.sessions = replica.sessions().len();
     recovery.last_zxid = replica.last_zxid();
     for torn in &recovery.torn {
         let TornTail { path, offset, bytes } = torn;
@@ -120,8 +129,24 @@ fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snaps
     newest_error.map_or_else(empty, Err)
 }
 
-fn replay(path: &Path, replica: &mut Replica, recovery: &mut Recovery) -> Result<(), FilesError> {
-    let mut log = LogReader::open(path)?;
+/// What a log has brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Replayed {
+    /// How many of its txns were applied; the others the replica showed already.
+    pub txns: u64,
+    /// What it ends with, if that is no whole txn.
+    pub torn: Option<TornTail>,
+}
+
+/// Applies what a log has beyond a replica.
+///
+/// # Errors
+/// [`FilesError::MissingTxns`], and as [`LogReader::next`]. The replica then shows the txns before.
+pub fn replay<R: BufRead + Seek>(
+    log: &mut LogReader<R>,
+    replica: &mut Replica,
+) -> Result<Replayed, FilesError> {
+    let mut replayed = Replayed::default();
     loop {
         match log.next()? {
             Next::Txn(header, txn) => {
@@ -130,7 +155,7 @@ fn replay(path: &Path, replica: &mut Replica, recovery: &mut Recovery) -> Result
                     continue;
                 }
                 if !follows(last, header.zxid) {
-                    let path = path.to_owned();
+                    let path = log.path().to_owned();
                     return Err(FilesError::MissingTxns {
                         path,
                         after_zxid: last,
@@ -138,13 +163,12 @@ fn replay(path: &Path, replica: &mut Replica, recovery: &mut Recovery) -> Result
                     });
                 }
                 replica.apply(&header, &txn);
-                recovery.replayed += 1;
+                replayed.txns += 1;
             }
-            Next::End => return Ok(()),
+            Next::End => return Ok(replayed),
             Next::Torn { bytes } => {
-                let (path, offset) = (path.to_owned(), log.offset());
-                recovery.torn.push(TornTail { path, offset, bytes });
-                return Ok(());
+                let (path, offset) = (log.path().to_owned(), log.offset());
+                return Ok(Replayed { torn: Some(TornTail { path, offset, bytes }), ..replayed });
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{self, BufReader, Read as _};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use adler2::Adler32;
 use bytes::Bytes;
 
+use super::entry::HIGHEST_ZXID;
 use super::error::FilesError;
 use super::snapshot_writer::{OPEN_LIST, SNAPSHOT_HEADER};
 use crate::jute::{Malformed, Reader};
@@ -36,20 +37,34 @@ pub struct Snapshot {
 pub fn read_snapshot(path: &Path, zxid: i64) -> Result<Snapshot, FilesError> {
     let open = || {
         let file = File::open(path)?;
-        let left = file.metadata()?.len();
-        Ok((BufReader::with_capacity(256 << 10, file), left))
+        let length = file.metadata()?.len();
+        Ok((BufReader::with_capacity(256 << 10, file), length))
     };
-    let (input, left) = open().map_err(FilesError::io("open", path))?;
-    let length = left;
-    let mut source = Source { input, left, sum: Adler32::new(), lacks_lists: false };
-    match source.replica(zxid) {
-        Ok(replica) => Ok(Snapshot { replica, lacks_lists: source.lacks_lists }),
-        Err(Bad::Io(source)) => Err(FilesError::io("read", path)(source)),
-        Err(Bad::Form(reason)) => Err(FilesError::DamagedSnapshot {
-            path: path.to_owned(),
-            offset: length - source.left,
-            reason,
-        }),
+    let (input, length) = open().map_err(FilesError::io("open", path))?;
+    Snapshot::read(path, zxid, input, length)
+}
+
+impl Snapshot {
+    /// Reads a snapshot of so many bytes, as [`read_snapshot`] does. Errors name the path.
+    ///
+    /// # Errors
+    /// [`FilesError::DamagedSnapshot`], [`FilesError::Io`].
+    pub fn read(
+        path: &Path,
+        zxid: i64,
+        input: impl Read,
+        length: u64,
+    ) -> Result<Snapshot, FilesError> {
+        let mut source = Source { input, left: length, sum: Adler32::new(), lacks_lists: false };
+        match source.replica(zxid) {
+            Ok(replica) => Ok(Snapshot { replica, lacks_lists: source.lacks_lists }),
+            Err(Bad::Io(source)) => Err(FilesError::io("read", path)(source)),
+            Err(Bad::Form(reason)) => Err(FilesError::DamagedSnapshot {
+                path: path.to_owned(),
+                offset: length - source.left,
+                reason,
+            }),
+        }
     }
 }
 
@@ -75,18 +90,21 @@ impl From<Malformed> for Bad {
     }
 }
 
-struct Source {
-    input: BufReader<File>,
+struct Source<R> {
+    input: R,
     left: u64,
     sum: Adler32,
     lacks_lists: bool,
 }
 
-impl Source {
+impl<R: Read> Source<R> {
     fn replica(&mut self, zxid: i64) -> Result<Replica, Bad> {
         let header: [u8; 16] = self.array()?;
         if header.first_chunk::<8>() != SNAPSHOT_HEADER.first_chunk::<8>() {
             return Err(Bad::Form("this is no snapshot of version 2".to_owned()));
+        }
+        if zxid > HIGHEST_ZXID {
+            return Err(Bad::Form("its zxid is beyond those that servers give".to_owned()));
         }
         let mut sessions = BTreeMap::new();
         for _ in 0..self.count(12)? {

@@ -180,6 +180,7 @@ impl Actor {
                 if let Some(peer) = self.peers.get(&id) {
                     let frame = Bytes::from(text);
                     peer.backlog.queued(&frame);
+                    // They fail if the connection has just ended, and with it what they are for.
                     peer.outgoing.send(Out::Frame(frame)).ok();
                     peer.outgoing.send(Out::Close).ok();
                     peer.backlog.close();
@@ -232,6 +233,7 @@ impl Actor {
                 }
                 Delivery::Close { connection } => {
                     if let Some(peer) = self.peers.remove(&connection) {
+                        // It fails if the connection has just ended by itself.
                         peer.outgoing.send(Out::Close).ok();
                         peer.backlog.close();
                     }

@@ -13,7 +13,7 @@ use tracing::debug;
 
 use super::actor::Message;
 use super::backlog::{Backlog, Out};
-use super::frames;
+use crate::protocol::{BadLength, next_frame};
 use crate::words::Word;
 
 /// How much is read at once.
@@ -82,7 +82,7 @@ impl Reader<'_> {
                         return;
                     }
                 }
-                Err(frames::BadLength(length)) => {
+                Err(BadLength(length)) => {
                     debug!(connection = self.id, length, "a frame of this length is refused");
                     return;
                 }
@@ -115,10 +115,10 @@ impl Reader<'_> {
         }
     }
 
-    fn frames(&mut self) -> Result<Vec<Bytes>, frames::BadLength> {
+    fn frames(&mut self) -> Result<Vec<Bytes>, BadLength> {
         let mut frames = Vec::new();
         loop {
-            match frames::next(&mut self.buffer, self.wires.jute_max_buffer) {
+            match next_frame(&mut self.buffer, self.wires.jute_max_buffer) {
                 Ok(Some(frame)) => frames.push(frame),
                 Ok(None) => return Ok(frames),
                 // What came before it is still served.

@@ -197,6 +197,7 @@ fn write(mut writer: LogWriter, inbox: &mpsc::Receiver<Order>) {
         };
         let result = rolled.and_then(|()| writer.append(first_zxid, &entries));
         let is_over = result.is_err();
+        // If nobody waits any more, the server has ended, and the log is as it is.
         kept.send(result).ok();
         if is_over {
             // What is on disk is not known any more: not another byte.

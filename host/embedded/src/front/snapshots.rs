@@ -74,7 +74,8 @@ impl Snapshots {
         let work = move || {
             let begin = SnapshotWriter::begin(directory.clone(), sessions);
             let result = begin.and_then(|writer| write(writer, inbox, zxid, &directory));
-            // The directory is free before anybody learns of the end.
+            // The directory is free before anybody learns of the end. A server that has ended does not
+            // want to.
             drop(directory);
             reply.send(result).ok();
         };

@@ -30,6 +30,7 @@ impl Status {
 
     /// The server ends because its data cannot be kept. Only the first reason is told.
     pub(super) fn fail(&self, error: FilesError) {
+        // It fails if there is an earlier one.
         self.shared.failure.set(error).ok();
         self.stop.cancel();
     }

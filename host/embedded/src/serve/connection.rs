@@ -55,6 +55,8 @@ pub(super) enum Wait {
     Read { read: Read, ids: Arc<[Id]> },
     /// For its turn only.
     Ping,
+    /// For its turn to be answered by the end of the connection.
+    End,
 }
 
 impl Connection {

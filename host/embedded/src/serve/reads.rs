@@ -14,6 +14,11 @@ use crate::protocol::{
 use crate::tree::Node;
 use crate::version::ServerVersion;
 
+/// What the results within one multiRead may come to. One frame can ask for a large node some ten
+/// thousand times, and the answers would take gigabytes; clients of Apache ZooKeeper take a frame
+/// of one mebibyte unless they are told otherwise.
+const MULTI_READ_LIMIT: usize = 4 << 20;
+
 impl Member {
     pub(super) fn read(&mut self, connection: u64, xid: i32, read: &Read, ids: &[Id]) -> Bytes {
         let zxid = self.replica.last_zxid();
@@ -143,9 +148,15 @@ impl Member {
         Ok(())
     }
 
-    /// Each element succeeds or fails by itself.
+    /// Each element succeeds or fails by itself. Those beyond the limit fail, which Apache ZooKeeper
+    /// does not have: there the server runs out of memory.
     fn multi_read(&mut self, body: &mut Writer, connection: u64, reads: &[ReadOp], ids: &[Id]) {
+        let mut results = 0;
         for read in reads {
+            if results > MULTI_READ_LIMIT {
+                multi_error(body, ErrorCode::Marshalling);
+                continue;
+            }
             let mut inner = Writer::new();
             let (op, result) = match read {
                 ReadOp::GetData { path } => {
@@ -158,8 +169,10 @@ impl Member {
             };
             match result {
                 Ok(()) => {
+                    let result = inner.finish();
+                    results += result.len();
                     multi_header(body, op.code(), false, 0);
-                    body.raw(&inner.finish());
+                    body.raw(&result);
                 }
                 Err(error) => multi_error(body, error),
             }

@@ -87,6 +87,16 @@ impl Member {
         self.advance(connection, now);
     }
 
+    /// The session's client has gone to another server: this connection ends when what it asked
+    /// before has been answered. Only a server that leads knows.
+    pub fn moved(&mut self, connection: u64, now: Now) {
+        if let Some(peer) = self.connections.get_mut(&connection) {
+            let (xid, op, wait) = (0, OpCode::Error, Wait::End);
+            peer.pending.push_back(Pending { xid, op, received: now, wait });
+        }
+        self.advance(connection, now);
+    }
+
     /// Answers whatever can be answered, in order.
     pub(super) fn advance(&mut self, connection: u64, now: Now) {
         loop {
@@ -95,6 +105,9 @@ impl Member {
                 !matches!(pending.wait, Wait::Commit | Wait::Sync { is_synced: false, .. })
             };
             let Some(pending) = peer.pending.pop_front_if(is_due) else { return };
+            if matches!(pending.wait, Wait::End) {
+                return self.close(connection);
+            }
             let zxid = self.replica.last_zxid();
             let frame = match &pending.wait {
                 Wait::Read { read: Read::Malformed, .. } => {
@@ -106,7 +119,7 @@ impl Member {
                     reply.body.string(path);
                     reply.finish()
                 }
-                Wait::Ping | Wait::Commit => Reply::ok(pending.xid, zxid).finish(),
+                Wait::Ping | Wait::Commit | Wait::End => Reply::ok(pending.xid, zxid).finish(),
             };
             self.note(connection, &pending, zxid, now);
             self.deliver(connection, frame);

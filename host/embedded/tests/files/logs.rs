@@ -146,6 +146,29 @@ fn missing_txns_are_refused_unless_a_new_epoch_begins() {
     assert_eq!(replica.last_zxid(), (1 << 32) + 1);
 }
 
+/// A server that went on from there would count past the highest number.
+#[test]
+fn zxids_that_no_server_gives_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut world = World::open(scratch.path());
+    let mut proposal = world.prepare(7, Write::CreateSession { timeout_ms: 1 });
+    for zxid in [i64::MAX, i64::MAX - (1 << 32) + 1] {
+        proposal.header.zxid = zxid;
+        let mut bytes = log().bytes[..16].to_vec();
+        encode_entry(&proposal.header, &proposal.txn, &mut bytes);
+        let path = world.directory.log(zxid);
+        fs::write(&path, bytes).unwrap();
+        let error = recover(&world.directory, 0, u64::MAX).expect_err("a zxid too high");
+        assert!(matches!(error, FilesError::DamagedLog { offset: 16, .. }), "{error}");
+        fs::remove_file(path).unwrap();
+        let snapshot = world.directory.snapshot(zxid);
+        fs::copy(world.directory.snapshot(0), &snapshot).unwrap();
+        let (_, recovery) = recover(&world.directory, 0, u64::MAX).unwrap();
+        assert_eq!(recovery.unreadable, std::slice::from_ref(&snapshot));
+        fs::remove_file(snapshot).unwrap();
+    }
+}
+
 #[test]
 fn a_snapshot_that_cannot_be_written_at_the_start_is_told_and_the_logs_are_kept() {
     let log = log();

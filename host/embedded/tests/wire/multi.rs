@@ -110,6 +110,34 @@ fn reads_fail_one_by_one() {
 }
 
 #[test]
+fn reads_together_are_answered_up_to_a_limit() {
+    let server = start();
+    let mut client = Client::connect(server.connect_string());
+    client.created("/m", 0);
+    client.call(OpCode::SetData, |w| {
+        w.string("/m");
+        w.slice(Some(&vec![7; 1_000_000]));
+        w.int(-1);
+    });
+    let answer = client.call(OpCode::MultiRead, |w| {
+        (0..10_000).for_each(|_| part(w, OpCode::GetData, |w| watched(w, "/m", false)));
+        end(w);
+    });
+    let mut reader = Reader::new(&answer.body);
+    for _ in 0..5 {
+        assert_eq!(header(&mut reader), (4, false, 0));
+        assert_eq!(reader.buffer().unwrap().unwrap().len(), 1_000_000);
+        Stat::read(&mut reader);
+    }
+    for _ in 5..10_000 {
+        assert_eq!(header(&mut reader), (-1, false, -5));
+        assert_eq!(reader.int().unwrap(), -5);
+    }
+    assert_eq!(header(&mut reader), (-1, true, -1));
+    assert!(reader.is_empty());
+}
+
+#[test]
 fn reads_together_leave_no_watches() {
     let server = start();
     let mut client = Client::connect(server.connect_string());

@@ -4,13 +4,16 @@ use bytes::{Buf, Bytes, BytesMut};
 
 /// A length that no frame may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BadLength(pub(super) i32);
+pub struct BadLength(pub i32);
 
-/// Takes the next whole frame, without its length, off the front.
+/// Takes the next whole frame, without its length, off the front. `None`: it is not all there yet.
 ///
 /// A frame is accepted only as its bytes come in: the length that a client claims allocates
 /// nothing.
-pub(super) fn next(buffer: &mut BytesMut, max: usize) -> Result<Option<Bytes>, BadLength> {
+///
+/// # Errors
+/// If the length is negative or above `max`.
+pub fn next_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Bytes>, BadLength> {
     let Some(head) = buffer.first_chunk::<4>() else { return Ok(None) };
     let claimed = i32::from_be_bytes(*head);
     let length = usize::try_from(claimed).ok().filter(|length| *length <= max);
@@ -31,16 +34,16 @@ mod tests {
     #[test]
     fn frames_come_off_one_by_one() {
         let mut buffer = BytesMut::from(&[0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0, 0, 0, 1][..]);
-        assert_eq!(next(&mut buffer, 10), Ok(Some(Bytes::from_static(&[7, 8]))));
-        assert_eq!(next(&mut buffer, 10), Ok(Some(Bytes::new())));
-        assert_eq!(next(&mut buffer, 10), Ok(None));
+        assert_eq!(next_frame(&mut buffer, 10), Ok(Some(Bytes::from_static(&[7, 8]))));
+        assert_eq!(next_frame(&mut buffer, 10), Ok(Some(Bytes::new())));
+        assert_eq!(next_frame(&mut buffer, 10), Ok(None));
         assert_eq!(buffer.len(), 4);
     }
 
     #[test]
     fn a_length_is_refused_before_its_bytes_come_in() {
-        assert_eq!(next(&mut BytesMut::from(&[0, 0, 0, 11][..]), 10), Err(BadLength(11)));
-        assert_eq!(next(&mut BytesMut::from(&[0xff; 4][..]), 10), Err(BadLength(-1)));
+        assert_eq!(next_frame(&mut BytesMut::from(&[0, 0, 0, 11][..]), 10), Err(BadLength(11)));
+        assert_eq!(next_frame(&mut BytesMut::from(&[0xff; 4][..]), 10), Err(BadLength(-1)));
     }
 
     proptest! {
@@ -50,7 +53,7 @@ mod tests {
         ) {
             let mut buffer = BytesMut::from(&bytes[..]);
             let capacity = buffer.capacity();
-            while let Ok(Some(frame)) = next(&mut buffer, 100) {
+            while let Ok(Some(frame)) = next_frame(&mut buffer, 100) {
                 prop_assert!(frame.len() <= 100);
             }
             prop_assert!(buffer.capacity() <= capacity);

@@ -1,0 +1,14 @@
+//! The fuzzer of `files`.
+
+#![no_main]
+
+use std::alloc::System;
+
+use cap::Cap;
+use libfuzzer_sys::fuzz_target;
+use wok_embedded_fuzz::{files, within_limit};
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+fuzz_target!(|input: &[u8]| within_limit(&ALLOCATOR, files::play, input));
