@@ -114,11 +114,14 @@ impl Participant {
             state: session.state(),
         };
         let (module, config) = (join.module, join.config);
+        // Boxed with all it takes, because the room would be kept for as long as the participant
+        // lives.
+        let starting =
+            Box::pin(async move { Instance::start(&module, surroundings, &config).await });
         let last_word = line.last_word();
         tasks.spawn("participant", async move {
             let _last_word = last_word;
-            // Boxed, because its room would be kept for as long as the participant lives.
-            let started = Box::pin(Instance::start(&module, surroundings, &config)).await;
+            let started = starting.await;
             task.run(started).await;
         });
         let session = Arc::clone(session);

@@ -3,28 +3,31 @@
 //! everything, so that a run that broke an invariant breaks it again.
 //!
 //! Everything above the [`Ensemble`](crate::session::Ensemble) trait is the host's own code: the
-//! session's rules, the sandbox, the participants. Beneath it is a [`client`] in zookeeper-client's
-//! place, a [`network`], and [`servers`] made of the embedded server's state machine.
+//! session's rules, the sandbox, the participants. Beneath it is a `client` in zookeeper-client's
+//! place, a `network`, and `servers` made of the embedded server's state machine.
 //!
 //! # Code map
 //! - [`plan`], [`workload`], [`subject`]: what is run, and the plan of a seed
 //! - [`world`], `stage`, `process`, `application`, `nemesis`: a run and who takes part in it
 //! - `network`, `servers`, `client`, `frames`: the ensemble and the way to it
+//! - [`ensemble`]: the ensemble by itself, to be compared with Apache ZooKeeper
 //! - [`history`], `recorder`: what happened
 //! - [`judges`], [`verdict`], [`coverage`]: whether that was right, and what it is worth
 //! - [`search`], [`exhaustive`], [`shrink`]: many runs, and the smallest one that fails
 //! - [`timeline`], [`picture`]: a run as people read it
-//! - `chance`, `nature`: all randomness and time
+//! - [`chance`], `nature`: all randomness and time
 //!
 //! # Invariants
 //! - The same module and the same plan give the same history, on every machine: one thread,
-//!   simulated time, no randomness but from [`Chance`](chance::Chance).
+//!   simulated time, no randomness but from [`Chance`](chance::Chance). Every wait in here is of
+//!   simulated time and passes at once.
 //! - Nothing here is used by a host outside of simulations.
 
 mod application;
 pub mod chance;
 mod client;
 pub mod coverage;
+pub mod ensemble;
 pub mod exhaustive;
 mod frames;
 pub mod history;

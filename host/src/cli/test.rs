@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::Failure;
+use super::exit::{BROKEN, Failure};
 use super::output::{Printer, log_to_stderr};
 use crate::guest::CompileCache;
 use crate::host::user_cache;
@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     scenario: Option<PathBuf>,
 
     /// Strike every request of a small run with every fault, instead of drawing them.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["seeds", "first_seed", "seed", "scenario"])]
     exhaustive: bool,
 
     /// The module's config, as a JSON object.
@@ -90,9 +90,6 @@ pub(super) struct Arguments {
 
 /// How often people are told how far it is.
 const PROGRESS: Duration = Duration::from_secs(2);
-
-/// A failing run is made smaller, which takes a while, only where people or programs see the result.
-const BROKEN: u8 = 1;
 
 /// Of an exhaustive run: who takes part, and how much each does.
 const FEW: usize = 3;

@@ -63,7 +63,8 @@ impl State {
     pub(super) fn own_children(&mut self, names: Vec<String>, stat: Stat) -> Resource<ChildList> {
         let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
         let list = ChildList { count, stat, names: names.into_iter() };
-        Resource::new_own(self.child_lists.insert(list))
+        // Boxed: a slot is kept for as long as the participant lives.
+        Resource::new_own(self.child_lists.insert(Box::new(list)))
     }
 
     /// Waits until one of the watches has fired.
@@ -115,7 +116,8 @@ impl State {
     }
 
     fn child_list(&mut self, list: &Resource<ChildList>) -> Result<&mut ChildList> {
-        self.child_lists.get_mut(list.rep()).ok_or_else(|| unknown("child list"))
+        let found = self.child_lists.get_mut(list.rep());
+        found.map(|list| &mut **list).ok_or_else(|| unknown("child list"))
     }
 }
 

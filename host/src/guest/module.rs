@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use wasmtime::ResourcesRequired;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
 
@@ -76,6 +77,7 @@ impl Module {
         let component = Component::from_binary(engine.wasmtime(), bytes)
             .map_err(|source| ModuleError::Invalid { module: name.to_owned(), source })?;
         let imports = loading.imports(&component)?;
+        loading.check_memories(&component)?;
         let pre = engine
             .linker()
             .instantiate_pre(&component)
@@ -241,6 +243,16 @@ impl Loading<'_> {
             _ => "not WebAssembly: make a component with `wok build`".to_owned(),
         };
         Err(ModuleError::NotComponent { module: self.name.to_owned(), problem })
+    }
+
+    fn check_memories(&self, component: &Component) -> Result<(), ModuleError> {
+        // None where core modules are imported, which is refused as any foreign import.
+        match component.resources_required() {
+            Some(ResourcesRequired { num_memories: memories @ 2.., .. }) => {
+                Err(ModuleError::Memories { module: self.name.to_owned(), memories })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn imports(&self, component: &Component) -> Result<Vec<String>, ModuleError> {

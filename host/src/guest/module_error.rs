@@ -54,6 +54,17 @@ pub enum ModuleError {
         /// What wasmtime said.
         source: wasmtime::Error,
     },
+    /// It has more than one memory.
+    #[error(
+        "module {module}: composed of parts with {memories} memories, and a recipe has one: link the \
+         parts into one core module instead of composing components"
+    )]
+    Memories {
+        /// The module.
+        module: String,
+        /// How many.
+        memories: u32,
+    },
     /// It does not export exactly one interface.
     #[error("module {module}: {problem}; a recipe exports exactly one interface of its own")]
     Exports {

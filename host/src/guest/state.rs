@@ -21,7 +21,7 @@ pub(super) struct State {
     pub(super) turn: Arc<Turn>,
     pub(super) growth: Growth,
     pub(super) watches: Slab<OwnedWatch>,
-    pub(super) child_lists: Slab<ChildList>,
+    pub(super) child_lists: Slab<Box<ChildList>>,
     pub(super) phase: Phase,
     /// Absolute paths of the claim's znodes, while it stands.
     pub(super) claimed: Vec<String>,

@@ -235,4 +235,16 @@ mod tests {
         assert!(!seen.contains(&Notice::Suspended));
         assert_eq!(follower.dropped(), 11);
     }
+
+    #[tokio::test]
+    async fn what_is_held_is_not_told_when_the_session_may_be_gone() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        line.tell(Notice::Waiting { path: "/a".into() });
+        line.tell(Notice::Held { path: "/a".into(), fence: 1 });
+        line.tell(Notice::Ended(Ending::Left));
+        assert_eq!(follower.next().await, Some(Notice::Waiting { path: "/a".into() }));
+        assert_eq!(follower.next().await, Some(Notice::Ended(Ending::Left)));
+        assert_eq!(follower.next().await, None);
+    }
 }

@@ -76,6 +76,7 @@ impl Task {
                 Happening::Fired => self.wake(instance, &mut waiting).await,
                 // Its time passed while the component was being woken.
                 Happening::Called(request) if is_withdrawn(&request.call) => {
+                    // Who has withdrawn may have gone.
                     request.reply.send(Err(CallError::Cancelled)).ok();
                     Ok(())
                 }

@@ -59,6 +59,10 @@ impl Ledger {
     pub(super) fn open(&mut self, trace: Trace) -> EntryId {
         let id = EntryId(self.next);
         self.next += 1;
+        // Most participants have one znode, and there may be thousands of them.
+        if self.entries.is_empty() {
+            self.entries.reserve_exact(1);
+        }
         self.entries.push((id, Entry::Pending(trace)));
         id
     }

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
 use super::request::{Reply, Request, Stat, Watching};
-use super::watch::Watch;
+use super::watch::{Event, Watch};
 
 /// Whose ephemeral znode a znode is, as one participant sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Seat {
     fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
         match reply {
             Reply::Exists(stat, Some(watch)) => {
-                let watch = watch.paid(charge);
+                let watch = watch.paid(charge, drop);
                 if let Some(stat) = stat {
                     self.watched().note(path, stat.czxid, &watch);
                 }
@@ -117,16 +117,28 @@ impl Seat {
             }
             Reply::Data(data, stat, Some(watch)) => {
                 let watch = match stat.ephemeral_owner == self.core.id() {
-                    true => watch.told_to(&self.core, path).paid(charge),
-                    false => watch.paid(charge),
+                    true => watch.paid(charge, self.tell_deletions(path)),
+                    false => watch.paid(charge, drop),
                 };
                 self.watched().note(path, stat.czxid, &watch);
                 Reply::Data(data, stat, Some(watch))
             }
             Reply::Children(names, stat, Some(watch)) => {
-                Reply::Children(names, stat, Some(watch.paid(charge)))
+                Reply::Children(names, stat, Some(watch.paid(charge, drop)))
             }
             unwatched => unwatched,
+        }
+    }
+
+    /// Has the session told when a znode of its own goes.
+    fn tell_deletions(&self, path: &str) -> impl FnOnce(Event) + Send + 'static {
+        let (core, path) = (Arc::downgrade(&self.core), path.to_owned());
+        move |event| {
+            if event == Event::Deleted
+                && let Some(core) = core.upgrade()
+            {
+                core.deletions().see(&path);
+            }
         }
     }
 

@@ -9,7 +9,6 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 
 use super::budget::Charge;
-use super::core::Core;
 
 /// What made a watch fire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,33 +69,18 @@ impl Watch {
         self.seen.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// The same watch, which pays until it has fired or is dropped.
-    pub(super) fn paid(self, charge: Charge) -> Watch {
+    /// The same watch, which pays until it has fired or is dropped. `told` is called with its event
+    /// before anybody sees it.
+    pub(super) fn paid(self, charge: Charge, told: impl FnOnce(Event) + Send + 'static) -> Watch {
         let is_claimed = Arc::clone(&self.is_claimed);
         let mut unpaid = self;
         let paying = async move {
             let event = std::future::poll_fn(|cx| unpaid.poll_fired(cx)).await;
             drop(charge);
+            told(event);
             event
         };
         Watch { fired: paying.boxed().shared(), seen: None, is_claimed }
-    }
-
-    /// The same watch, on a znode of the session's own, whose deletion the session is told.
-    pub(super) fn told_to(self, core: &Arc<Core>, path: &str) -> Watch {
-        let is_claimed = Arc::clone(&self.is_claimed);
-        let (core, path) = (Arc::downgrade(core), path.to_owned());
-        let mut untold = self;
-        let telling = async move {
-            let event = std::future::poll_fn(|cx| untold.poll_fired(cx)).await;
-            if event == Event::Deleted
-                && let Some(core) = core.upgrade()
-            {
-                core.deletions().see(&path);
-            }
-            event
-        };
-        Watch { fired: telling.boxed().shared(), seen: None, is_claimed }
     }
 
     /// A handle that does not keep the watch armed; none once it has fired.

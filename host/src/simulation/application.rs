@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::history::{HostId, Outcome, ParticipantId, Told, What};
+use super::history::{Outcome, ParticipantId, Told, What};
 use super::plan::{Application, Step};
 use super::recorder::Observer;
 use super::world::World;
@@ -313,13 +313,4 @@ fn told(notice: Notice) -> Told {
             Told::Ended { how: how.to_owned(), fault }
         }
     }
-}
-
-/// The host of an application's participant, and how it is killed.
-#[derive(Debug, Clone)]
-pub(super) struct Alive {
-    pub(super) host: HostId,
-    pub(super) killed: CancellationToken,
-    /// Withdraws the call under way.
-    pub(super) withdraw: Option<CancellationToken>,
 }

@@ -26,7 +26,7 @@ pub struct Exhausted {
 }
 
 /// Runs a plan without faults, and then once for every request of it and every fault; until one
-/// breaks an invariant. The plan is a seed's, cut down to so many applications, unless one is given.
+/// breaks an invariant.
 ///
 /// # Errors
 /// The plan does not fit the module.
@@ -49,9 +49,8 @@ pub fn exhaust(
     });
     let all = requests.values().sum::<u64>() * FAULTS.len() as u64;
     let mut exhausted = Exhausted::default();
-    let first = (!begin.violations.is_empty()).then_some(begin);
-    if first.is_some() {
-        return Ok(Exhausted { failure: first, runs: 1, ..exhausted });
+    if !begin.violations.is_empty() {
+        return Ok(Exhausted { failure: Some(begin), runs: 1, ..exhausted });
     }
     for (host, nth, fault) in cases {
         let fault = Fault { fault, when: When::Request { nth }, host, ms: 0 };

@@ -355,3 +355,67 @@ pub enum FaultKind {
     /// The host's wall clock jumps.
     ClockJump,
 }
+
+impl FaultKind {
+    /// All of them, in the order of the coverage table.
+    pub const ALL: [FaultKind; 13] = [
+        FaultKind::LostBefore,
+        FaultKind::LostAfter,
+        FaultKind::Delay,
+        FaultKind::HalfOpen,
+        FaultKind::Expiry,
+        FaultKind::Move,
+        FaultKind::Lag,
+        FaultKind::LeaderChange,
+        FaultKind::Pause,
+        FaultKind::HostKill,
+        FaultKind::GuestKill,
+        FaultKind::Cancel,
+        FaultKind::ClockJump,
+    ];
+
+    /// Whether it is about one request, rather than about a host or the ensemble.
+    pub fn is_of_a_request(self) -> bool {
+        matches!(self, FaultKind::LostBefore | FaultKind::LostAfter)
+    }
+
+    /// As histories and scenario files spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultKind::LostBefore => "lost-before",
+            FaultKind::LostAfter => "lost-after",
+            FaultKind::Delay => "delay",
+            FaultKind::HalfOpen => "half-open",
+            FaultKind::Expiry => "expiry",
+            FaultKind::Move => "move",
+            FaultKind::Lag => "lag",
+            FaultKind::LeaderChange => "leader-change",
+            FaultKind::Pause => "pause",
+            FaultKind::HostKill => "host-kill",
+            FaultKind::GuestKill => "guest-kill",
+            FaultKind::Cancel => "cancel",
+            FaultKind::ClockJump => "clock-jump",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_called_in_tables_what_it_is_called_in_histories() {
+        for fault in FaultKind::ALL {
+            assert_eq!(serde_json::to_value(fault).unwrap(), fault.name());
+        }
+    }
+
+    #[test]
+    fn the_last_entry_comes_back_from_its_line() {
+        let znodes = BTreeMap::from([("/a".to_owned(), Left { czxid: 1, ephemeral_owner: 2 })]);
+        let watches = vec![Watches { host: 1, count: 2 }];
+        let entry = Entry { at_us: 3, what: What::Final { znodes, blocked: vec![4], watches } };
+        let line = serde_json::to_string(&entry).unwrap();
+        assert_eq!(serde_json::from_str::<Entry>(&line).unwrap(), entry);
+    }
+}

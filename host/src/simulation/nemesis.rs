@@ -8,12 +8,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::history::{FaultKind, HostId, Watches, What};
+use super::history::{FaultKind, HostId, ParticipantId, Watches, What};
 use super::network::Ambush;
 use super::plan::{Fault, When};
 use super::process::Process;
 use super::recorder::Victims;
-use super::world::World;
+use super::world::{Alive, World};
 use crate::tasks::Tasks;
 
 /// How much a wall clock jumps at least: an hour, as where somebody forgot the summer time.
@@ -57,7 +57,7 @@ impl Nemesis {
     }
 
     /// Lays its ambushes and sets its alarms.
-    pub(super) fn begin(&self, mut springing: mpsc::UnboundedReceiver<(usize, HostId)>) {
+    pub(super) fn begin(&self, mut springing: mpsc::UnboundedReceiver<usize>) {
         for (index, fault) in self.world.plan.faults.iter().enumerate() {
             let ambush = Ambush { fault: fault.fault, index };
             match fault.when {
@@ -78,7 +78,7 @@ impl Nemesis {
         }
         let nemesis = self.clone();
         self.tasks.spawn("ambushes", async move {
-            while let Some((index, _host)) = springing.recv().await {
+            while let Some(index) = springing.recv().await {
                 if let Some(fault) = nemesis.world.plan.faults.get(index).cloned() {
                     nemesis.strike(&fault);
                 }
@@ -176,10 +176,11 @@ impl Nemesis {
     }
 
     /// Whoever is in flight on a host, or has been there the longest.
-    fn victim(&self, host: HostId) -> Option<(u32, super::application::Alive)> {
+    fn victim(&self, host: HostId) -> Option<(ParticipantId, Alive)> {
         let in_flight = self.world.recorder.in_flight(host);
         let alive = self.world.alive(host);
-        let is_meant = |(id, _): &&(u32, _)| in_flight.is_none_or(|in_flight| in_flight == *id);
+        let is_meant =
+            |(id, _): &&(ParticipantId, _)| in_flight.is_none_or(|in_flight| in_flight == *id);
         alive.iter().find(is_meant).or(alive.first()).cloned()
     }
 
@@ -231,7 +232,7 @@ impl Nemesis {
     pub(super) async fn heal(&self) {
         self.over.cancel();
         self.lasting.join().await;
-        // An election takes its time, whoever wants it to end.
+        // An election takes its time, whoever wants it to end. Simulated time passes at once.
         while !self.world.network.has_leader() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -1,7 +1,7 @@
 //! What is between the hosts and the ensemble, and what drives the ensemble: everything that
 //! happens there happens at a moment of an agenda, in an order that follows from the seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -61,13 +61,15 @@ struct State {
     /// By server: how many applies are on the agenda, when the last of them is, and how slow the
     /// server is just now.
     applies: Vec<(usize, u64)>,
+    /// Servers that apply nothing.
+    held: BTreeSet<usize>,
     lag_us: BTreeMap<usize, u64>,
     delay_us: BTreeMap<HostId, u64>,
     is_electing: bool,
     requests: BTreeMap<HostId, u64>,
     ambushes: BTreeMap<(HostId, u64), Ambush>,
     next_ambushes: BTreeMap<HostId, Ambush>,
-    sprung: mpsc::UnboundedSender<(usize, HostId)>,
+    sprung: mpsc::UnboundedSender<usize>,
 }
 
 /// A connection.
@@ -121,7 +123,7 @@ impl Network {
         servers: Servers,
         recorder: Arc<Recorder>,
         mut chance: Chance,
-        sprung: mpsc::UnboundedSender<(usize, HostId)>,
+        sprung: mpsc::UnboundedSender<usize>,
     ) -> Self {
         let mut state = State {
             applies: vec![(0, 0); servers.count()],
@@ -135,6 +137,7 @@ impl Network {
             links: BTreeMap::new(),
             next_link: 1,
             commits_due: 0,
+            held: BTreeSet::new(),
             lag_us: BTreeMap::new(),
             delay_us: BTreeMap::new(),
             is_electing: false,
@@ -212,14 +215,14 @@ impl Network {
     }
 
     /// A fault that is not about a request has met what it waited for.
-    pub(super) fn spring(&self, host: HostId, ambush: Ambush) {
+    pub(super) fn spring(&self, ambush: Ambush) {
         // The run is over when nobody listens.
-        self.state().sprung.send((ambush.index, host)).ok();
+        self.state().sprung.send(ambush.index).ok();
     }
 
     /// Breaks all connections of a host at once; what is on its way is lost.
     pub(super) fn break_host(&self, host: HostId) {
-        self.change(|state| state.break_links(|link| link.host == host));
+        self.change(|state| state.break_links(|_, link| link.host == host));
     }
 
     /// Nothing comes through the host's connections any more, and nobody is told.
@@ -241,6 +244,16 @@ impl Network {
         self.change(|state| state.lag_us.insert(server, micros(by)));
     }
 
+    /// A server applies nothing more, until it is let go.
+    pub(super) fn hold(&self, server: usize) {
+        self.change(|state| state.held.insert(server));
+    }
+
+    /// A server that was held catches up.
+    pub(super) fn let_go(&self, server: usize) {
+        self.change(|state| state.held.remove(&server));
+    }
+
     /// The ensemble ends a session.
     pub(super) fn expire(&self, session: i64) {
         self.change(|state| {
@@ -253,6 +266,16 @@ impl Network {
     /// out to have been committed.
     pub(super) fn change_leader(&self, election: Duration) {
         self.change(|state| state.change_leader(election));
+    }
+
+    /// The servers' wall clock.
+    pub(super) fn wall_ms(&self) -> i64 {
+        self.state().now().wall_ms
+    }
+
+    /// The server that leads, or did last.
+    pub(super) fn leader(&self) -> usize {
+        self.state().servers.leads()
     }
 
     /// Whether there is a leader.
@@ -367,6 +390,9 @@ impl State {
             self.put(now_us + after, Due::Commit);
         }
         for server in 0..self.servers.count() {
+            if self.held.contains(&server) {
+                continue;
+            }
             let slow = self.lag_us.get(&server).copied().unwrap_or(0);
             while let Some((due, last)) = self.applies.get_mut(server)
                 && *due < self.servers.behind(server)
@@ -399,7 +425,7 @@ impl State {
         let xid = frame.get(4..8).and_then(|xid| xid.try_into().ok()).map(i32::from_be_bytes);
         let Some(link) = self.links.get(&id) else { return };
         if link.breaks_at.is_some() && link.breaks_at == xid {
-            self.break_links_by(|other, _| other == id);
+            self.break_links(|other, _| other == id);
             return;
         }
         self.send_down(id, frame);
@@ -464,7 +490,7 @@ impl State {
         match ambush {
             Some(Ambush { fault: FaultKind::LostBefore, .. }) => {
                 self.recorder.fault(FaultKind::LostBefore, Some(host), Victims::Host(host));
-                self.break_links_by(|other, _| other == id);
+                self.break_links(|other, _| other == id);
             }
             Some(Ambush { fault: FaultKind::LostAfter, .. }) => {
                 self.recorder.fault(FaultKind::LostAfter, Some(host), Victims::Host(host));
@@ -477,7 +503,7 @@ impl State {
                 self.send(id, frame);
                 if let Some(Ambush { index, .. }) = other {
                     // The run is over when nobody listens.
-                    self.sprung.send((index, host)).ok();
+                    self.sprung.send(index).ok();
                 }
             }
         }
@@ -493,12 +519,8 @@ impl State {
         }
     }
 
-    fn break_links(&mut self, is_meant: impl Fn(&Link) -> bool) {
-        self.break_links_by(|_, link| is_meant(link));
-    }
-
     /// Both ends learn of it now.
-    fn break_links_by(&mut self, is_meant: impl Fn(u64, &Link) -> bool) {
+    fn break_links(&mut self, is_meant: impl Fn(u64, &Link) -> bool) {
         let broken: Vec<u64> = self
             .links
             .iter()
@@ -514,7 +536,7 @@ impl State {
 
     fn change_leader(&mut self, election: Duration) {
         let (now, now_us) = (self.now(), self.now_us());
-        self.break_links(|_| true);
+        self.break_links(|_, _| true);
         let others = self.servers.count().saturating_sub(1).max(1);
         let by = self.chance.within(1, u64::try_from(others).unwrap_or(1));
         let to = (self.servers.leads() + usize::try_from(by).unwrap_or(1)) % self.servers.count();

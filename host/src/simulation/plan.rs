@@ -60,7 +60,7 @@ pub struct Application {
 
 /// Something that an application does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Step {
     /// Calls an operation, and waits for the answer.
     Call {
@@ -131,47 +131,4 @@ pub enum When {
         /// Which.
         nth: u64,
     },
-}
-
-impl FaultKind {
-    /// All of them, in the order of the coverage table.
-    pub const ALL: [FaultKind; 13] = [
-        FaultKind::LostBefore,
-        FaultKind::LostAfter,
-        FaultKind::Delay,
-        FaultKind::HalfOpen,
-        FaultKind::Expiry,
-        FaultKind::Move,
-        FaultKind::Lag,
-        FaultKind::LeaderChange,
-        FaultKind::Pause,
-        FaultKind::HostKill,
-        FaultKind::GuestKill,
-        FaultKind::Cancel,
-        FaultKind::ClockJump,
-    ];
-
-    /// Whether it is about one request, rather than about a host or the ensemble.
-    pub fn is_of_a_request(self) -> bool {
-        matches!(self, FaultKind::LostBefore | FaultKind::LostAfter)
-    }
-
-    /// As histories and scenario files spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            FaultKind::LostBefore => "lost-before",
-            FaultKind::LostAfter => "lost-after",
-            FaultKind::Delay => "delay",
-            FaultKind::HalfOpen => "half-open",
-            FaultKind::Expiry => "expiry",
-            FaultKind::Move => "move",
-            FaultKind::Lag => "lag",
-            FaultKind::LeaderChange => "leader-change",
-            FaultKind::Pause => "pause",
-            FaultKind::HostKill => "host-kill",
-            FaultKind::GuestKill => "guest-kill",
-            FaultKind::Cancel => "cancel",
-            FaultKind::ClockJump => "clock-jump",
-        }
-    }
 }

@@ -141,7 +141,7 @@ impl Witness for Observer {
             let is_at_request = name != "wait" && ambush.fault.is_of_a_request();
             match is_at_request {
                 true => self.network.ambush_next(host, ambush),
-                false => self.network.spring(host, ambush),
+                false => self.network.spring(ambush),
             }
         }
         number

@@ -5,8 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use super::coverage::Coverage;
-use super::plan::Plan;
-use super::subject::Subject;
+use super::subject::{RUNS, Subject};
 use super::verdict::Verdict;
 use super::workload;
 use super::world::PlanError;
@@ -18,7 +17,7 @@ pub struct Search {
     pub first: u64,
     /// How many runs have to count.
     pub counting: u64,
-    /// How many threads run them.
+    /// How many threads run them; there is room for 64.
     pub threads: usize,
 }
 
@@ -84,12 +83,12 @@ impl Search {
         let is_over = AtomicBool::new(false);
         let (sender, verdicts) = channel();
         std::thread::scope(|scope| {
-            for _ in 0..self.threads.max(1) {
+            for _ in 0..self.threads.clamp(1, RUNS as usize) {
                 let (sender, next, is_over) = (sender.clone(), &next, &is_over);
                 scope.spawn(move || {
                     while !is_over.load(Ordering::Relaxed) {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
-                        let plan: Plan = workload::plan(subject, seed);
+                        let plan = workload::plan(subject, seed);
                         let verdict = Verdict::of(subject, plan).map(|mut verdict| {
                             if verdict.violations.is_empty() {
                                 verdict.history = Vec::new();

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use wok_embedded::ServerVersion;
 use wok_embedded::prepare::{Leader, LeaderOptions, Proposal, Request};
-use wok_embedded::protocol::{Acl, OpCode, Write};
+use wok_embedded::protocol::{Acl, Command, ErrorCode, Frame, OpCode, Write};
 use wok_embedded::replica::{ChangeKind, Replica};
 use wok_embedded::serve::{Delivery, Member, MemberOptions, Upcall};
 use wok_embedded::session::{Passwords, SessionIds};
@@ -118,14 +118,31 @@ impl Servers {
 
     /// A frame has come in.
     pub(super) fn receive(&mut self, server: usize, connection: u64, frame: &[u8], now: Now) {
-        let Some(member) = self.members.get_mut(server) else { return };
-        if let Some(session) = member.session_of(connection)
-            && !self.leader.touch(session, now)
-        {
-            return;
+        let Some(member) = self.members.get(server) else { return };
+        if let Some(session) = member.session_of(connection) {
+            let is_known = self.leader.touch(session, now);
+            // A follower serves whoever is connected to it until it hears of the session's end.
+            if server == self.leads {
+                if !is_known {
+                    return;
+                }
+                if self.has_moved(session, server) && !is_write(frame) {
+                    if let Some(member) = self.members.get_mut(server) {
+                        member.moved(connection, now);
+                    }
+                    return;
+                }
+            }
         }
+        let Some(member) = self.members.get_mut(server) else { return };
         member.receive(connection, frame, now);
         self.carry(server, now);
+    }
+
+    /// Whether a session's client has gone to another server.
+    fn has_moved(&self, session: i64, server: usize) -> bool {
+        let owner = u64::try_from(server).unwrap_or(u64::MAX);
+        self.leader.sessions().check(session, owner) == Err(ErrorCode::SessionMoved)
     }
 
     /// Closes sessions whose time is over.
@@ -253,6 +270,7 @@ impl Servers {
         if let Some(member) = self.members.get_mut(to) {
             let server = u64::try_from(to).unwrap_or(u64::MAX);
             let (options, zxid) = (leader_options(), self.epoch << 32);
+            member.lead_from(zxid);
             self.leader = Leader::new(options, member.replica(), zxid, server, now);
         }
         committed
@@ -296,6 +314,11 @@ impl Servers {
         }
         What::Txn { zxid: applied.zxid, session, changes }
     }
+}
+
+/// Whether the leader answers it by a txn, which says by itself that its session has gone.
+fn is_write(frame: &[u8]) -> bool {
+    Frame::decode(frame).is_ok_and(|frame| matches!(frame.command, Command::Write(_)))
 }
 
 fn leader_options() -> LeaderOptions {

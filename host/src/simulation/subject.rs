@@ -14,8 +14,11 @@ use crate::guest::{
 };
 use crate::session::Omission;
 
-/// Participants of one run, those included that are just ending.
+/// Participants of one run at most, those included that are just ending.
 const PARTICIPANTS: u32 = 64;
+
+/// Runs of one subject at a time, for which there is room: a run without it would go another way.
+pub(super) const RUNS: u32 = 64;
 
 /// What a call may use: some 100 ms of an ordinary processor, as `limits.cpu-per-call` has it.
 const FUEL: u64 = 200_000_000;
@@ -50,7 +53,7 @@ pub enum SubjectError {
 }
 
 impl Subject {
-    /// Compiles a module to be run under fuel, each thread of runs its own.
+    /// Compiles a module to be run under fuel, on several threads at a time.
     ///
     /// # Errors
     /// It is no module for this host, or the config does not fit it.
@@ -62,7 +65,7 @@ impl Subject {
     ) -> Result<Self, SubjectError> {
         let limits = Limits::default();
         let engine = Engine::new(&EngineOptions {
-            participants: PARTICIPANTS,
+            participants: PARTICIPANTS * RUNS,
             memory: limits.memory,
             table_elements: limits.table_elements,
             cache,
@@ -113,14 +116,11 @@ impl Subject {
         judges::Interface::of(&self.module.interface().name)
     }
 
-    /// Its operations' names, and whether each can be called without arguments.
-    pub fn operations(&self) -> Vec<(String, bool)> {
-        let operations = &self.module.interface().operations;
-        let is_bare = |operation: &crate::guest::Operation| operation.parameters.is_empty();
-        operations
-            .iter()
-            .map(|operation| (operation.name.to_string(), is_bare(operation)))
-            .collect()
+    /// The operations that can be called without arguments.
+    pub(super) fn bare_operations(&self) -> Vec<&str> {
+        let operations = self.module.interface().operations.iter();
+        let bare = operations.filter(|operation| operation.parameters.is_empty());
+        bare.map(|operation| operation.name.as_str()).collect()
     }
 
     pub(super) fn configuration(

@@ -1,6 +1,6 @@
 //! A run as people read it: who did what, and what was done to them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::history::{Change, Entry, HostId, Outcome, ParticipantId, Told, What};
 use super::judges::Violation;
@@ -37,10 +37,8 @@ fn seconds(at_us: u64) -> f64 {
 /// Knows the names of things.
 #[derive(Debug, Default)]
 struct Scribe {
-    hosts: BTreeMap<ParticipantId, HostId>,
     mount: String,
     host_calls: BTreeMap<u64, (String, String)>,
-    ended: BTreeSet<ParticipantId>,
 }
 
 impl Scribe {
@@ -59,7 +57,6 @@ impl Scribe {
                 (host_name(*host), format!("gives its session up: {why}"))
             }
             What::Joined { participant, host, mount, .. } => {
-                self.hosts.insert(*participant, *host);
                 self.mount.clone_from(mount);
                 (name(*participant), format!("joins on host {host}"))
             }
@@ -73,9 +70,7 @@ impl Scribe {
                 (name(*participant), "its caller gives up".to_owned())
             }
             What::Leaving { participant } => (name(*participant), "is asked to leave".to_owned()),
-            What::Told { participant, notice } => {
-                (name(*participant), self.told(*participant, notice)?)
-            }
+            What::Told { participant, notice } => (name(*participant), self.told(notice)),
             What::Wrote { participant, fence, accepted } => {
                 let how = if *accepted { "taken" } else { "refused" };
                 (name(*participant), format!("writes under fence {fence}: {how}"))
@@ -129,8 +124,8 @@ impl Scribe {
         (!told.is_empty()).then(|| format!("txn {zxid}: {}{by}", told.join(", ")))
     }
 
-    fn told(&mut self, participant: ParticipantId, notice: &Told) -> Option<String> {
-        Some(match notice {
+    fn told(&self, notice: &Told) -> String {
+        match notice {
             Told::Waiting { path } => format!("waits as {}", self.short(path)),
             Told::Held { path, fence } => format!("HOLDS {} with fence {fence}", self.short(path)),
             Told::Released { path } => format!("gives up {}", self.short(path)),
@@ -145,11 +140,10 @@ impl Scribe {
             }
             Told::Lost { reason } => format!("LOST what it held: {reason}"),
             Told::Ended { how, fault } => {
-                self.ended.insert(participant);
                 let fault = fault.as_deref().map(|fault| format!(": {fault}"));
                 format!("has ended ({how}{})", fault.unwrap_or_default())
             }
-        })
+        }
     }
 
     fn outcome(&self, outcome: &Outcome) -> String {

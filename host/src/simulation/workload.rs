@@ -38,7 +38,11 @@ pub fn plan(subject: &Subject, seed: u64) -> Plan {
     let applications = (0..count)
         .map(|number| {
             // The first six are two on each host; the others are anywhere.
-            let host = if number < 6 { number % 3 } else { chance.within(0, 2) };
+            let hosts = u64::from(HOSTS);
+            let host = match number < 2 * hosts {
+                true => number % hosts,
+                false => chance.within(0, hosts - 1),
+            };
             let host = HostId::try_from(host).unwrap_or(0);
             Application { host, config: None, steps: steps(subject, number, &mut chance) }
         })
@@ -115,12 +119,7 @@ fn election_round(number: u64, chance: &mut Chance, steps: &mut Vec<Step>) {
 
 /// Of an interface that nobody knows: whatever can be called without arguments.
 fn any_round(subject: &Subject, chance: &mut Chance, steps: &mut Vec<Step>) {
-    let bare: Vec<String> = subject
-        .operations()
-        .into_iter()
-        .filter(|(_, is_bare)| *is_bare)
-        .map(|(it, _)| it)
-        .collect();
+    let bare = subject.bare_operations();
     for _ in 0..chance.within(1, 3) {
         // What may block for ever is given up.
         let deadline_ms = Some(chance.within(10, 2_500));

@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use wok_embedded::ServerVersion;
 use wok_embedded::replica::Replica;
 
-use super::application::Alive;
 use super::chance::Chance;
 use super::history::{CallId, Entry, HostId, Left, Outcome, ParticipantId, What};
 use super::nemesis::Nemesis;
@@ -82,6 +81,15 @@ struct State {
     finished: usize,
     alive: BTreeMap<ParticipantId, Alive>,
     open_calls: BTreeMap<CallId, ParticipantId>,
+}
+
+/// A participant that has not ended: where it is, and how it is disturbed.
+#[derive(Debug, Clone)]
+pub(super) struct Alive {
+    pub(super) host: HostId,
+    pub(super) killed: CancellationToken,
+    /// Withdraws the call under way.
+    pub(super) withdraw: Option<CancellationToken>,
 }
 
 /// Checks a plan against the module that it is for.

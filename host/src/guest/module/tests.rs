@@ -79,6 +79,44 @@ fn imports_from_outside_the_contract_are_named() {
 }
 
 #[test]
+fn composed_components_are_refused_with_the_remedy() {
+    let refused = "module ./mine.wasm: composed of parts with 2 memories, and a recipe has one: link \
+                   the parts into one core module instead of composing components";
+    // The text goes from one memory to the other, so wasmtime makes a module that has both.
+    check_refused(
+        r#"(component
+            (component $inner
+                (core module $m (memory (export "memory") 1)
+                    (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 0)
+                    (func (export "say") (param i32 i32)))
+                (core instance $i (instantiate $m))
+                (func (export "say") (param "text" string) (canon lift (core func $i "say")
+                    (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))
+            (component $outer
+                (import "say" (func $say (param "text" string)))
+                (core module $libc (memory (export "memory") 1))
+                (core instance $libc (instantiate $libc))
+                (core func $say (canon lower (func $say) (memory (core memory $libc "memory"))))
+                (core module $m (import "" "say" (func $say (param i32 i32)))
+                    (func (export "ping") (call $say (i32.const 0) (i32.const 0))))
+                (core instance $i
+                    (instantiate $m (with "" (instance (export "say" (func $say))))))
+                (func $ping (canon lift (core func $i "ping")))
+                (instance $it (export "ping" (func $ping)))
+                (export "my:recipe/mine@0.1.0" (instance $it)))
+            (instance $inner (instantiate $inner))
+            (instance $outer (instantiate $outer (with "say" (func $inner "say"))))
+            (export "my:recipe/mine@0.1.0" (instance $outer "my:recipe/mine@0.1.0")))"#,
+        refused,
+    );
+    // Two memories of one core module: the pool's own limit.
+    let two =
+        r#"(component (core module $m (memory 1) (memory 1)) (core instance (instantiate $m)))"#;
+    let refused = load(two).unwrap_err();
+    assert!(matches!(refused, ModuleError::Invalid { .. }), "{refused}");
+}
+
+#[test]
 fn another_version_of_the_contract_is_named_even_if_it_is_compatible() {
     for version in ["0.2.0", "0.1.1"] {
         check_refused(
