@@ -24,7 +24,7 @@ pub use gate::Direction;
 pub use record::{Answer, Seen};
 
 use crate::frames::SessionKey;
-use wiring::Wiring;
+use wiring::{Language, Wiring};
 
 /// A proxy in front of one server; it ends when the value is dropped.
 #[derive(Debug)]
@@ -41,12 +41,25 @@ impl Proxy {
     /// # Errors
     /// If the address cannot be read or no port is free.
     pub fn start(upstream: &str) -> Result<Proxy> {
+        Proxy::start_speaking(Language::Frames, upstream)
+    }
+
+    /// Starts a proxy that passes on whatever is said and understands nothing of it, as between two
+    /// servers of an ensemble. [`Proxy::inject`] never strikes.
+    ///
+    /// # Errors
+    /// If the address cannot be read or no port is free.
+    pub fn start_unread(upstream: &str) -> Result<Proxy> {
+        Proxy::start_speaking(Language::Unknown, upstream)
+    }
+
+    fn start_speaking(language: Language, upstream: &str) -> Result<Proxy> {
         let upstream: SocketAddr =
             upstream.parse().with_context(|| format!("the address {upstream}"))?;
         let listener = TcpListener::bind("127.0.0.1:0").context("a port for the proxy")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?.to_string();
-        let wiring = Arc::new(Wiring::new(upstream));
+        let wiring = Arc::new(Wiring::new(upstream, language));
         let (stop, stopped) = oneshot::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new().name(format!("proxy {address}")).spawn({

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use wok::simulation::history::FaultKind;
 use wok_tests::authors::Workshop;
 use wok_tests::guide::{Reader, steps};
 
@@ -58,6 +59,20 @@ async fn a_page_that_is_not_true_is_found() -> Result<()> {
         let error = format!("{:#}", reader.play(page).await.expect_err(page));
         assert!(error.contains(told), "{error}");
     }
+    Ok(())
+}
+
+#[test]
+fn the_page_of_scenarios_has_every_fault() -> Result<()> {
+    let page = fs::read_to_string(docs()?.join("scenarios.md"))?;
+    let rows: BTreeSet<&str> = page
+        .lines()
+        .skip_while(|line| *line != "### Faults")
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next())
+        .filter(|name| !name.starts_with('{'))
+        .collect();
+    let faults: BTreeSet<&str> = FaultKind::ALL.iter().map(|fault| fault.name()).collect();
+    assert_eq!(rows, faults);
     Ok(())
 }
 

@@ -7,7 +7,11 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::{Context, Result};
+use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::process::{Program, Running, Signal};
 use wok_tests::scratch;
@@ -41,6 +45,72 @@ async fn a_server_of_our_own_serves_locks_and_other_clients_and_ends_in_order() 
     assert_eq!(admin.children("/a/lock").await?, Vec::<String>::new());
     server.signal(Signal::TERM)?;
     assert_eq!(server.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+/// A server on a data directory and a free port: it, its address, and what it told before that.
+async fn serve_on(directory: &Path) -> Result<(Running, String, Vec<Value>)> {
+    let server = Program::wok()?
+        .args(["--output", "json", "zookeeper", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(directory)
+        .start()?;
+    let listening = server.wait_for_text("listening").await?;
+    // Lines of the log stand between the events.
+    let told = server.lines().into_iter().filter_map(|line| serde_json::from_str(&line.text).ok());
+    let told: Vec<Value> = told
+        .filter(|line: &Value| line["event"].is_string())
+        .take_while(|line| line["event"] != "listening")
+        .collect();
+    let listening: Value = serde_json::from_str(&listening.text)?;
+    let address = listening["address"].as_str().context("no address")?.to_owned();
+    Ok((server, address, told))
+}
+
+#[tokio::test]
+async fn a_server_with_a_data_directory_tells_what_it_has_recovered_and_what_it_cut() -> Result<()>
+{
+    let scratch = scratch::dir()?;
+    let data = scratch.path().join("data");
+    let (server, address, told) = serve_on(&data).await?;
+    let [fresh] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((&fresh["event"], &fresh["snapshot"]), (&json!("recovered"), &Value::Null));
+    assert_eq!((&fresh["sessions"], &fresh["last-zxid"]), (&json!(0), &json!(0)));
+    let empty = fresh["nodes"].as_u64().context("no count of nodes")?;
+    let admin = Admin::connect(&address).await?;
+    for path in ["/a", "/b"] {
+        admin.create(path, b"").await?;
+    }
+    // Killed, so that the session outlives the server.
+    server.signal(Signal::KILL)?;
+    server.ended().await?;
+
+    // The session, and a create each; then the beginning of a txn that was never finished.
+    let log = data.join("version-2/log.1");
+    let bytes = fs::read(&log)?;
+    let used = bytes.iter().rposition(|byte| *byte != 0).context("no txns")? + 1;
+    fs::write(&log, [&bytes[..used], b"\0\0\0\0torn"].concat())?;
+    let (server, address, told) = serve_on(&data).await?;
+    let [torn, recovered] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(torn["event"], "torn");
+    assert_eq!(torn["file"], log.display().to_string());
+    assert_eq!((&torn["offset"], &torn["bytes"]), (&json!(used), &json!(8)));
+    assert_eq!(recovered["event"], "recovered");
+    assert_eq!(recovered["directory"], data.display().to_string());
+    assert_eq!(recovered["snapshot"], data.join("version-2/snapshot.0").display().to_string());
+    assert_eq!(recovered["nodes"], empty + 2);
+    assert_eq!((&recovered["sessions"], &recovered["replayed"]), (&json!(1), &json!(3)));
+    assert_eq!(recovered["last-zxid"], 3);
+    let admin = Admin::connect(&address).await?;
+    assert!(admin.stat("/b").await?.is_some());
+    server.signal(Signal::TERM)?;
+    assert_eq!(server.ended().await?.code(), Some(0));
+
+    let people = Program::wok()?
+        .args(["zookeeper", "--listen", "127.0.0.1:0", "--data-dir"])
+        .arg(&data)
+        .start()?;
+    let line = people.wait_for_text("recovered").await?.text;
+    assert!(line.contains(&format!("recovered {} nodes and ", empty + 2)), "{line}");
     Ok(())
 }
 

@@ -44,6 +44,26 @@ async fn seeds_that_pass_are_counted_and_their_faults_are_shown() -> Result<()> 
 }
 
 #[tokio::test]
+async fn a_run_is_drawn_and_written_down() -> Result<()> {
+    let directory = scratch::dir()?;
+    let (picture, history) = (directory.path().join("run.svg"), directory.path().join("run.jsonl"));
+    let (drawn, written) = (picture.to_str().unwrap(), history.to_str().unwrap());
+    let ended = Program::wok()?
+        .args(["test", "lock", "--seed", "1", "--picture", drawn, "--history", written])
+        .run()
+        .await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let svg = std::fs::read_to_string(&picture)?;
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    assert!(svg.contains("participant 0, host ") && svg.contains("#3aa655"), "nobody held");
+    let lines = std::fs::read_to_string(&history)?;
+    let entries: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    assert_eq!(entries.last().unwrap()["what"], "final");
+    assert!(entries.iter().any(|entry| entry["notice"]["notice"] == "held"), "nobody held");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() -> Result<()> {
     let directory = scratch::dir()?;
     let scenario = directory.path().join("two.toml");

@@ -12,6 +12,7 @@ use crate::progress;
 
 mod apt;
 mod guest_toolchain;
+mod languages;
 mod server;
 
 pub(crate) use apt::install;
@@ -33,6 +34,8 @@ pub(crate) enum Purpose {
     Run,
     /// The tests, soaks and benchmarks
     Test,
+    /// The soak that compiles a fuzzer
+    Fuzz,
 }
 
 /// A package of the distribution, and the oldest version that serves.
@@ -95,9 +98,33 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("python3-venv")],
         remedy: "Python 3 with the modules venv and ensurepip, on PATH",
     };
+    let compiler = Part {
+        name: "C++ compiler",
+        look: server::compiler,
+        other_way: None,
+        packages: || vec![Package::any("g++")],
+        remedy: "a C++ compiler named c++, on PATH",
+    };
+    let clang = Part {
+        name: "clang for WebAssembly",
+        look: languages::clang,
+        other_way: None,
+        packages: || {
+            ["clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32"].map(Package::any).into()
+        },
+        remedy: "clang and wasm-ld on PATH, with wasi-libc and the runtime for wasm32",
+    };
+    let node = Part {
+        name: "Node.js",
+        look: languages::node,
+        other_way: None,
+        packages: languages::node_packages,
+        remedy: "Node.js 18 or later with npm, on PATH",
+    };
     match purpose {
+        Purpose::Fuzz => vec![compiler],
         Purpose::Run => vec![guest_toolchain],
-        Purpose::Test => vec![guest_toolchain, java, zookeeper, python],
+        Purpose::Test => vec![guest_toolchain, java, zookeeper, python, clang, node],
     }
 }
 

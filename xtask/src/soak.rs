@@ -11,6 +11,7 @@ use crate::setup::{self, Purpose};
 use crate::{process, progress, stop, workspace};
 
 mod bare_machine;
+mod fuzz;
 
 /// One part of `tests/`.
 const LIMIT: Duration = Duration::from_secs(4 * 60 * 60);
@@ -66,6 +67,11 @@ const PARTS: &[Part] = &[
         }),
     },
     Part {
+        name: "fuzz",
+        about: "100,000,000 inputs of hostile frames and files for the embedded server",
+        play: Play::Here(fuzz::play),
+    },
+    Part {
         name: "simulation",
         about: "100,000 seeds that count of every stock recipe",
         play: Play::Longer(Longer {
@@ -75,8 +81,17 @@ const PARTS: &[Part] = &[
         }),
     },
     Part {
+        name: "mutants",
+        about: "up to 10,000 fresh seeds for each mutant of a recipe",
+        play: Play::Longer(Longer {
+            test: "simulation",
+            filter: "mutants",
+            setting: ("WOK_MUTANT_SEEDS", "10000"),
+        }),
+    },
+    Part {
         name: "rules",
-        about: "10,000 seeds for each rule that the host leaves out",
+        about: "up to 10,000 seeds for each rule that the host leaves out",
         play: Play::Longer(Longer {
             test: "simulation",
             filter: "rules",

@@ -99,6 +99,13 @@ pub(crate) fn released(program: &str) -> Result<Command> {
     Ok(command)
 }
 
+/// The target triple of the machine itself.
+pub(crate) fn host() -> Result<String> {
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    rustc.current_dir(root()).args(["--print", "host-tuple"]);
+    Ok(process::capture("rustc --print host-tuple", &mut rustc, QUESTION)?.trim().to_owned())
+}
+
 /// The sysroot of the toolchain that builds the workspace.
 pub(crate) fn sysroot() -> Result<PathBuf> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));

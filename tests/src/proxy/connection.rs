@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,11 +13,14 @@ use tokio::task::JoinSet;
 
 use super::fault::{Action, Cut};
 use super::gate::Direction;
-use super::wiring::{Line, Verdict, Wiring};
+use super::wiring::{Language, Line, Verdict, Wiring};
 use crate::frames::{self, ConnectResponse, MAX_FRAME, ReplyHeader, RequestHead};
 
-/// How long a peer may take to close after it was told the end of the stream.
+/// How long a peer may take to close after it was told the end of the stream, or to listen.
 const LINGER: Duration = Duration::from_secs(5);
+
+/// How soon a server that does not listen is tried again.
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Accepts connections for ever.
 pub(super) async fn accept(listener: TcpListener, wiring: Arc<Wiring>) {
@@ -45,7 +48,7 @@ enum End {
 }
 
 async fn serve(mut client: TcpStream, line: &Line, wiring: &Wiring) {
-    let Ok(mut server) = TcpStream::connect(wiring.upstream).await else {
+    let Ok(mut server) = reach(wiring).await else {
         wiring.hang_up(line);
         return end(client, Cut::Reset).await;
     };
@@ -76,6 +79,20 @@ async fn serve(mut client: TcpStream, line: &Line, wiring: &Wiring) {
     }
 }
 
+/// Connects to the server. One that was just elected may not listen yet, and whoever is to follow
+/// it would hold another election instead of trying again.
+async fn reach(wiring: &Wiring) -> io::Result<TcpStream> {
+    let began = Instant::now();
+    loop {
+        match TcpStream::connect(wiring.upstream).await {
+            Err(_) if wiring.language == Language::Unknown && began.elapsed() < LINGER => {
+                late(AGAIN).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 async fn end(mut stream: TcpStream, cut: Cut) {
     match cut {
         // It fails only if the stream is broken already.
@@ -97,13 +114,10 @@ async fn relay(
     line: &Line,
     wiring: &Wiring,
 ) -> End {
-    let mut first = [0; 4];
-    // The length of the handshake, or the first bytes of another protocol, which would be a
-    // length out of all reason.
-    while !matches!(client.peek(&mut first).await, Ok(0 | 4) | Err(_)) {
-        tokio::task::yield_now().await;
-    }
-    let is_foreign = u32::from_be_bytes(first) as usize > MAX_FRAME;
+    let is_foreign = match wiring.language {
+        Language::Frames => is_foreign(client).await,
+        Language::Unknown => true,
+    };
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     if is_foreign {
@@ -126,6 +140,16 @@ async fn relay(
         end = requests => end,
         end = relay.replies(from_server, to_client) => end.unwrap_or(End::Both(Cut::Reset)),
     }
+}
+
+async fn is_foreign(client: &TcpStream) -> bool {
+    let mut first = [0; 4];
+    // The length of the handshake, or the first bytes of another protocol, which would be a
+    // length out of all reason.
+    while !matches!(client.peek(&mut first).await, Ok(0 | 4) | Err(_)) {
+        tokio::task::yield_now().await;
+    }
+    u32::from_be_bytes(first) as usize > MAX_FRAME
 }
 
 async fn line_and_link(line: &Line, wiring: &Wiring, is_request: bool) {
@@ -258,6 +282,6 @@ impl Relay<'_> {
 }
 
 async fn late(time: Duration) {
-    // tidy: the wait is the fault that the test asked for
+    // tidy: the wait is the fault that the test asked for, or between two attempts
     tokio::time::sleep(time).await;
 }

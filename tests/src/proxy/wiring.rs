@@ -12,9 +12,19 @@ use super::gate::{Direction, Gate};
 use super::record::{Answer, Seen};
 use crate::frames::{ConnectResponse, ReplyHeader, RequestHead, SessionKey};
 
+/// What is said on the connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    /// What clients and servers say to each other, unless it is evidently something else.
+    Frames,
+    /// Nothing that is understood here.
+    Unknown,
+}
+
 #[derive(Debug)]
 pub(super) struct Wiring {
     pub(super) upstream: SocketAddr,
+    pub(super) language: Language,
     /// Of all connections, present and new.
     pub(super) gate: Gate,
     state: Mutex<State>,
@@ -56,8 +66,8 @@ pub(super) struct Verdict {
 }
 
 impl Wiring {
-    pub(super) fn new(upstream: SocketAddr) -> Self {
-        Wiring { upstream, gate: Gate::new(), state: Mutex::default() }
+    pub(super) fn new(upstream: SocketAddr, language: Language) -> Self {
+        Wiring { upstream, language, gate: Gate::new(), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

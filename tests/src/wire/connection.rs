@@ -1,14 +1,12 @@
 //! A client's connection. It blocks, and its patience only stops a hang.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::fmt::Debug;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::frames::{ConnectRequest, ConnectResponse, Fields, SessionKey, frame};
-use crate::patience::PATIENCE;
 
 /// Whether the first message has its last field, which old clients leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,21 +55,41 @@ pub(super) struct Said {
     pub(super) body: Vec<u8>,
 }
 
+/// A way to a server, for bytes to it and frames from it. Dropped, it is closed.
+pub(super) trait Line: Debug {
+    /// Sends bytes as they are. What a server no longer takes is no error: it has closed the
+    /// connection, and reading tells so.
+    fn send(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// The next message without its length, or nothing at the end of the connection.
+    fn frame(&mut self) -> Result<Option<Vec<u8>>>;
+
+    /// Has the next request be lost, or its reply, and the connection with it.
+    fn lose_next(&mut self, lost: Lost) -> Result<()>;
+}
+
+/// What is lost when a connection breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The request.
+    Request,
+    /// The reply to a request that is carried out.
+    Reply,
+}
+
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: BufReader<TcpStream>,
+    line: Box<dyn Line>,
     xid: i32,
     /// The xids that are still to be answered.
     pub(super) asked: VecDeque<(i32, crate::frames::Opcode)>,
 }
 
 impl Connection {
-    pub(super) fn open(address: &str) -> Result<Self> {
-        let stream = TcpStream::connect(address).with_context(|| format!("connect {address}"))?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Connection { stream: BufReader::new(stream), xid: 0, asked: VecDeque::new() })
+    /// A connection whose requests are numbered from there on. Servers tell the requests of a
+    /// session apart by their numbers, also those of two connections.
+    pub(super) fn over(line: Box<dyn Line>, xid: i32) -> Self {
+        Connection { line, xid, asked: VecDeque::new() }
     }
 
     /// Nothing if the server closes the connection instead of an answer.
@@ -84,19 +102,20 @@ impl Connection {
             message.pop();
         }
         self.send_raw(&frame(&message))?;
-        let Some(answer) = self.frame()? else { return Ok(None) };
+        let Some(answer) = self.line.frame()? else { return Ok(None) };
         let ConnectResponse { timeout, session } = ConnectResponse::decode(&answer)?;
         let rest = answer.get(20 + session.password.len()..).unwrap_or_default().to_vec();
         Ok(Some(Welcome { timeout, session, rest }))
     }
 
-    /// Sends bytes as they are. What a server no longer takes is no error: it has closed the
-    /// connection, and reading tells so.
+    /// Sends bytes as they are.
     pub(super) fn send_raw(&mut self, bytes: &[u8]) -> Result<()> {
-        match self.stream.get_mut().write_all(bytes) {
-            Err(error) if is_end(&error) => Ok(()),
-            outcome => outcome.context("send a request"),
-        }
+        self.line.send(bytes)
+    }
+
+    /// Has the next request be lost, or its reply.
+    pub(super) fn lose_next(&mut self, lost: Lost) -> Result<()> {
+        self.line.lose_next(lost)
     }
 
     /// Sends requests in one piece, without waiting for answers.
@@ -115,28 +134,9 @@ impl Connection {
 
     /// The next message, or nothing at the end of the connection.
     pub(super) fn receive(&mut self) -> Result<Option<Said>> {
-        let Some(message) = self.frame()? else { return Ok(None) };
+        let Some(message) = self.line.frame()? else { return Ok(None) };
         let mut fields = Fields::new(&message);
         let (xid, zxid, error) = (fields.int()?, fields.long()?, fields.int()?);
         Ok(Some(Said { xid, zxid, error, body: fields.rest().to_vec() }))
     }
-
-    fn frame(&mut self) -> Result<Option<Vec<u8>>> {
-        let mut length = [0; 4];
-        match self.stream.fill_buf() {
-            Ok([]) => return Ok(None),
-            Err(error) if is_end(&error) => return Ok(None),
-            outcome => outcome.context("wait for the server")?,
-        };
-        self.stream.read_exact(&mut length)?;
-        let mut message = vec![0; u32::from_be_bytes(length) as usize];
-        self.stream.read_exact(&mut message)?;
-        Ok(Some(message))
-    }
-}
-
-/// Whether the other side has closed the connection, politely or not.
-fn is_end(error: &io::Error) -> bool {
-    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
-    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset)
 }

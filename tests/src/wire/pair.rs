@@ -1,5 +1,6 @@
 //! The two servers that are compared.
 
+use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -68,7 +69,7 @@ impl Pair {
     pub fn compare(&self, script: impl Fn(&mut Run) -> Result<()> + Sync) -> Result<()> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let run = |address: &str| {
-            let mut run = Run::start(address)?;
+            let mut run = Run::start(Rc::new(address.to_owned()))?;
             let outcome = script(&mut run);
             if let Err(error) = &outcome {
                 run.note(format_args!("the script fails: {error:#}"));

@@ -1,18 +1,25 @@
 //! A script's run on one server.
 
+use std::fmt::Debug;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::rc::Rc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-use super::connection::{Connection, Hello, Said, Welcome};
+use super::connection::{Connection, Hello, Line, Lost, Said, Welcome};
 use super::message::{self, Message};
+use super::socket::Socket;
 use super::spelling::{Spelling, hex};
 use crate::frames::{Opcode, SessionKey};
 use crate::patience::PATIENCE;
 
 /// The xid of an event.
 const EVENT: i32 = -1;
+
+/// More requests than any connection of a run makes.
+const REQUESTS: i32 = 100_000;
 
 /// A session of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +46,36 @@ struct Client {
     last_zxid: i64,
 }
 
+/// Where a script's clients connect to when they do not say to which server.
+pub(super) trait Ground: Debug {
+    /// A way to a server.
+    fn dial(&self) -> Result<Box<dyn Line>>;
+
+    /// A server's `host:port`.
+    fn address(&self) -> Result<&str>;
+
+    /// What the servers' clocks say, in milliseconds since 1970.
+    fn now_ms(&self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
+/// One server, by its `host:port`.
+impl Ground for String {
+    fn dial(&self) -> Result<Box<dyn Line>> {
+        Ok(Box::new(Socket::open(self)?))
+    }
+
+    fn address(&self) -> Result<&str> {
+        Ok(self)
+    }
+}
+
 /// A script's sessions on one server, and the transcript of all that is said.
 #[derive(Debug)]
 pub struct Run {
-    address: String,
+    ground: Rc<dyn Ground>,
     clients: Vec<Client>,
     spelling: Spelling,
     pub(super) lines: Vec<String>,
@@ -51,11 +84,11 @@ pub struct Run {
 }
 
 impl Run {
-    pub(super) fn start(address: &str) -> Result<Run> {
+    pub(super) fn start(ground: Rc<dyn Ground>) -> Result<Run> {
         let mut run = Run {
-            address: address.to_owned(),
+            spelling: Spelling::new(Rc::clone(&ground), 0),
+            ground,
             clients: Vec::new(),
-            spelling: Spelling::new(0),
             lines: Vec::new(),
             unordered: Vec::new(),
         };
@@ -63,15 +96,10 @@ impl Run {
         let first = run.connect("first")?;
         let base = run.call(first, message::close_session())?.context("no answer")?.zxid;
         run.end(first)?;
-        run.spelling = Spelling::new(base);
+        run.spelling = Spelling::new(Rc::clone(&run.ground), base);
         run.clients.clear();
         run.lines.clear();
         Ok(run)
-    }
-
-    /// The address of the server.
-    pub fn address(&self) -> &str {
-        &self.address
     }
 
     /// A new session.
@@ -88,7 +116,17 @@ impl Run {
     /// # Errors
     /// If the server cannot be reached, or answers something else.
     pub fn greet(&mut self, name: &str, hello: &Hello) -> Result<Option<Who>> {
-        let mut connection = Connection::open(&self.address)?;
+        let line = self.ground.dial()?;
+        self.greet_on(line, name, hello)
+    }
+
+    pub(super) fn greet_on(
+        &mut self,
+        line: Box<dyn Line>,
+        name: &str,
+        hello: &Hello,
+    ) -> Result<Option<Who>> {
+        let mut connection = self.connection_over(line);
         let Some(welcome) = connection.greet(hello)? else {
             self.note(format_args!("{name} is sent away"));
             return Ok(None);
@@ -155,6 +193,12 @@ impl Run {
             self.lines.push(line);
         }
         self.connection(who)?.send(messages)
+    }
+
+    pub(super) fn lose_next(&mut self, who: Who, lost: Lost) -> Result<()> {
+        let line = format!("{} will lose its {lost:?}", self.client(who)?.name);
+        self.lines.push(line);
+        self.connection(who)?.lose_next(lost)
     }
 
     /// Sends bytes as they are.
@@ -266,7 +310,7 @@ impl Run {
     /// # Errors
     /// If there is none.
     pub fn word(&self, word: &str) -> Result<String> {
-        let mut stream = TcpStream::connect(&self.address)?;
+        let mut stream = TcpStream::connect(self.ground.address()?)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.write_all(word.as_bytes())?;
         let mut answer = String::new();
@@ -279,7 +323,7 @@ impl Run {
     /// # Errors
     /// If it does not.
     pub fn closed_after(&mut self, bytes: &[u8]) -> Result<()> {
-        let mut connection = Connection::open(&self.address)?;
+        let mut connection = self.connection_over(self.ground.dial()?);
         connection.send_raw(bytes)?;
         let said = connection.receive()?;
         self.note(format_args!("{} -> {said:?}", hex(bytes)));
@@ -300,7 +344,7 @@ impl Run {
             }
             if client.connection.is_none() {
                 let session = Some(client.key.clone());
-                let mut connection = Connection::open(&self.address)?;
+                let mut connection = self.connection_over(self.ground.dial()?);
                 let hello = Hello { session, ..Hello::default() };
                 if connection.greet(&hello)?.is_none_or(|welcome| welcome.session.id == 0) {
                     continue;
@@ -310,6 +354,12 @@ impl Run {
             self.call(who, message::close_session())?;
         }
         Ok(())
+    }
+
+    /// A connection with numbers of its own for what it asks.
+    fn connection_over(&self, line: Box<dyn Line>) -> Connection {
+        let before = i32::try_from(self.clients.len()).unwrap_or(0);
+        Connection::over(line, before.saturating_mul(REQUESTS))
     }
 
     fn spell_event(&mut self, who: Who, said: &Said) -> Result<String> {

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::rc::Rc;
 
+use super::run::Ground;
 use crate::frames::{Fields, Malformed, Opcode};
 
 /// How long before a run a time may lie that is of the run: clocks are read at both ends.
@@ -11,6 +12,7 @@ const SLACK_MS: i64 = 1_000;
 
 #[derive(Debug)]
 pub(super) struct Spelling {
+    ground: Rc<dyn Ground>,
     /// The zxid at the start.
     base: i64,
     start_ms: i64,
@@ -18,8 +20,9 @@ pub(super) struct Spelling {
 }
 
 impl Spelling {
-    pub(super) fn new(base: i64) -> Self {
-        Spelling { base, start_ms: now_ms(), sessions: HashMap::new() }
+    pub(super) fn new(ground: Rc<dyn Ground>, base: i64) -> Self {
+        let start_ms = ground.now_ms();
+        Spelling { ground, base, start_ms, sessions: HashMap::new() }
     }
 
     pub(super) fn name(&mut self, session: i64, name: &str) {
@@ -29,6 +32,10 @@ impl Spelling {
     pub(super) fn zxid(&self, zxid: i64) -> String {
         match zxid {
             -1 | 0 => zxid.to_string(),
+            // How many epochs an election takes is nobody's business.
+            zxid if epoch(zxid) > epoch(self.base) => {
+                format!("a later epoch's +{}", zxid & i64::from(u32::MAX))
+            }
             zxid if zxid > self.base => format!("+{}", zxid - self.base),
             _ => "before".to_owned(),
         }
@@ -46,7 +53,7 @@ impl Spelling {
         match ms {
             0 => "0",
             ms if ms < self.start_ms - SLACK_MS => "before",
-            ms if ms > now_ms() + SLACK_MS => "later",
+            ms if ms > self.ground.now_ms() + SLACK_MS => "later",
             _ => "now",
         }
     }
@@ -153,7 +160,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+/// Which leader's txn it is.
+fn epoch(zxid: i64) -> i64 {
+    zxid >> 32
 }

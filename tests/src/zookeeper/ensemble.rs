@@ -1,19 +1,25 @@
 //! Several servers that replicate one tree.
 
+use std::net::SocketAddr;
+
 use anyhow::{Context, Result};
 
 use super::options::Options;
 use super::server::Server;
 use super::site::{Membership, Peer};
 use crate::patience::eventually;
+use crate::proxy::{Direction, Proxy};
 
 /// How often an ensemble is started anew because another process took a port of it.
 const STARTS: usize = 3;
 
-/// An ensemble. Every server has its own directory and ports on this machine.
+/// An ensemble. Every server has its own directory and ports on this machine, and follows the
+/// others by a proxy, so that it can be held back.
 #[derive(Debug)]
 pub struct Ensemble {
     servers: Vec<Server>,
+    /// By server: what is between it and those that it may follow.
+    ways: Vec<Vec<Proxy>>,
 }
 
 impl Ensemble {
@@ -46,13 +52,23 @@ impl Ensemble {
 
     fn spawn(size: usize, options: &Options) -> Result<Ensemble> {
         let peers = (0..size).map(|_| Peer::new()).collect::<Result<Vec<_>>>()?;
-        let servers = (1..=size)
-            .map(|id| {
-                let membership = Membership { id, peers: peers.clone() };
-                Server::spawn(options.clone(), Some(membership))
-            })
-            .collect::<Result<_>>()?;
-        Ok(Ensemble { servers })
+        let (mut servers, mut ways) = (Vec::new(), Vec::new());
+        for id in 1..=size {
+            let (mut seen, mut proxies) = (Vec::new(), Vec::new());
+            for (other, peer) in (1..).zip(&peers) {
+                if other == id {
+                    seen.push(peer.clone());
+                    continue;
+                }
+                let proxy = Proxy::start_unread(&peer.quorum_address())?;
+                let port: SocketAddr = proxy.address().parse()?;
+                seen.push(peer.by_way_of(port.port()));
+                proxies.push(proxy);
+            }
+            servers.push(Server::spawn(options.clone(), Some(Membership { id, peers: seen }))?);
+            ways.push(proxies);
+        }
+        Ok(Ensemble { servers, ways })
     }
 
     async fn ready(&self) -> Result<()> {
@@ -75,6 +91,51 @@ impl Ensemble {
     /// The servers, to stop and restart.
     pub fn servers_mut(&mut self) -> &mut [Server] {
         &mut self.servers
+    }
+
+    /// Holds back all that a follower hears of its leader, until [`Ensemble::let_go`]: it serves
+    /// its clients from what it has, and hands on what they write. The leader and it give each
+    /// other up when that lasts longer than `syncLimit` ticks.
+    pub fn hold(&self, server: usize) {
+        for way in self.ways.get(server).into_iter().flatten() {
+            way.stall(Direction::Replies);
+        }
+    }
+
+    /// Lets a follower hear what was held back.
+    pub fn let_go(&self, server: usize) {
+        for way in self.ways.get(server).into_iter().flatten() {
+            way.release();
+        }
+    }
+
+    /// Kills the leader, waits for another, and has the killed one come back.
+    ///
+    /// # Errors
+    /// If no other is elected, or the killed one does not come back.
+    pub async fn change_leader(&mut self) -> Result<()> {
+        let leader = self.leader().await?;
+        self.servers.get_mut(leader).context("the leader")?.kill();
+        self.leader().await?;
+        self.mend().await
+    }
+
+    /// Undoes what was done to the servers, and waits until all of them serve.
+    ///
+    /// # Errors
+    /// If one does not.
+    pub async fn mend(&mut self) -> Result<()> {
+        for server in 0..self.servers.len() {
+            self.let_go(server);
+        }
+        for server in &mut self.servers {
+            if server.pid().is_err() {
+                server.respawn()?;
+            } else {
+                server.resume()?;
+            }
+        }
+        self.ready().await
     }
 
     /// The index of the server that leads. Waits for an election to end.

@@ -29,6 +29,16 @@ impl Peer {
     pub(super) fn new() -> Result<Self> {
         Ok(Peer { quorum: ports::free()?, election: ports::free()? })
     }
+
+    /// Where it listens for those that follow it.
+    pub(super) fn quorum_address(&self) -> String {
+        format!("127.0.0.1:{}", self.quorum)
+    }
+
+    /// The same server, to be followed by way of another port.
+    pub(super) fn by_way_of(&self, quorum: u16) -> Self {
+        Peer { quorum, ..self.clone() }
+    }
 }
 
 /// A server's place in its ensemble.
@@ -36,6 +46,7 @@ impl Peer {
 pub(super) struct Membership {
     /// From 1.
     pub(super) id: usize,
+    /// All of them, as this one reaches them.
     pub(super) peers: Vec<Peer>,
 }
 

@@ -2,9 +2,9 @@
 
 use std::pin::pin;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use futures_util::FutureExt;
-use wok::session::{Failure, Refusal, Request, Seat, Write};
+use wok::session::{CreateMode, Failure, Owner, Refusal, Reply, Request, Seat, Write, Written};
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Match};
@@ -40,6 +40,26 @@ async fn only_a_znode_of_the_own_ledger_can_be_claimed() -> Result<()> {
     }
     neighbour.claim(&neighbours).await?;
     assert!(!seat.has_claim() && neighbour.has_claim());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_ephemeral_znode_of_a_multi_is_known_for_ones_own_and_goes_with_its_participant()
+-> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let (seat, neighbour) = (room.seat(), room.seat());
+    let path = format!("{}/named", room.path);
+    let (data, mode) = (Vec::new(), CreateMode::Ephemeral);
+    let multi = Request::Multi(vec![Write::Create { path: path.clone(), data, mode }]);
+    let Reply::Multi(written) = seat.submit(multi).await? else { panic!("another reply") };
+    let [Written::Created(created, stat)] = written.as_slice() else { panic!("{written:?}") };
+    let there = room.admin.stat(&path).await?.context("the znode")?;
+    assert_eq!((created, stat.czxid), (&path, there.czxid));
+    assert_eq!(seat.owner(&path, stat), Owner::Me);
+    assert_eq!(neighbour.owner(&path, stat), Owner::Other);
+    within("its znodes to go", seat.retire()).await?;
+    assert_eq!(room.admin.stat(&path).await?, None);
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, and Python.
+//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, and a compiler of
+//! C++ for the fuzzer.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,6 +40,18 @@ pub(super) fn python() -> Result<Option<String>> {
     command.args(["-c", "import ensurepip, platform, venv; print(platform.python_version())"]);
     // A missing program is an answer, not a failure.
     let Ok(output) = process::output("python3", &mut command, QUESTION) else {
+        crate::stop::look()?;
+        return Ok(None);
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok((output.status.success() && !version.is_empty()).then_some(version))
+}
+
+/// What compiler of C++ is there.
+pub(super) fn compiler() -> Result<Option<String>> {
+    let mut command = Command::new("c++");
+    // A missing program is an answer, not a failure.
+    let Ok(output) = process::output("c++", command.arg("-dumpfullversion"), QUESTION) else {
         crate::stop::look()?;
         return Ok(None);
     };

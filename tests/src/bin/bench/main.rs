@@ -10,6 +10,7 @@
 //! - [`contention`]: many participants of one lock, on one session.
 //! - [`kill`]: the hand-over after a crash.
 //! - [`embedded`]: wok's own server beside Apache ZooKeeper.
+//! - [`simulation`]: runs of the lock in simulation.
 //!
 //! [`native`] is the baseline: the same lock, written against the client crate by hand, on a
 //! runtime of its own. [`ground`] is what all share: the server, the runtimes, the host.
@@ -24,6 +25,7 @@ mod measure;
 mod native;
 mod report;
 mod sandbox;
+mod simulation;
 mod waiters;
 
 use std::process::ExitCode;
@@ -44,6 +46,7 @@ const BENCHES: &[Bench] = &[
     ("contention", contention::bench),
     ("kill", kill::bench),
     ("embedded", embedded::bench),
+    ("simulation", simulation::bench),
 ];
 
 fn main() -> Result<ExitCode> {
