@@ -78,7 +78,7 @@ async fn tls_works_with_the_right_authority_and_names_what_is_wrong_otherwise() 
     // Long, because a server's first handshake is slow and the client waits two fifths of this.
     let with = |tls: Option<Tls>, hosts: &str| ConnectOptions {
         tls,
-        ..ConnectOptions::new(hosts, LONG_TIMEOUT)
+        ..ConnectOptions::new(hosts, 3 * LONG_TIMEOUT)
     };
 
     let session = open(&with(Some(tls(&certificates)), &secure)).await?;
@@ -112,7 +112,7 @@ async fn sasl_works_with_the_right_password_and_says_so_otherwise() -> Result<()
     let login = |password: &str| {
         let password = Secret::new(password);
         let sasl = Some(SaslLogin { user: "ada".into(), password });
-        ConnectOptions { sasl, ..ConnectOptions::new(server.address(), TIMEOUT) }
+        ConnectOptions { sasl, ..ConnectOptions::new(server.address(), LONG_TIMEOUT) }
     };
     let session = open(&login("secret")).await?;
     round_trip(&session.join("/", SeatLimits::default())?).await?;

@@ -9,8 +9,14 @@ use crate::process;
 use crate::workspace::QUESTION;
 
 /// How the network is reached, and whose certificates are believed.
-const FILES: &[&str] =
-    &["etc/resolv.conf", "etc/hosts", "etc/ssl/certs/ca-certificates.crt", "etc/apt/sources.list"];
+const FILES: &[&str] = &[
+    "etc/resolv.conf",
+    "etc/hosts",
+    "etc/ssl/certs/ca-certificates.crt",
+    "etc/apt/sources.list",
+    "etc/npmrc",
+    "etc/pip.conf",
+];
 
 /// The apt sources, the keys they name, and what is preferred.
 const DIRECTORIES: &[&str] = &[
@@ -87,13 +93,16 @@ fn transport(settings: &str) -> String {
         .collect()
 }
 
-/// From the variables of this process: proxies, certificates, and how cargo fetches. Tokens stay
-/// outside.
+/// From the variables of this process: proxies, certificates, and how cargo, npm and pip fetch.
+/// Tokens stay outside.
 pub(super) fn variables(
     all: impl Iterator<Item = (String, String)>,
 ) -> impl Iterator<Item = (String, String)> {
-    const PREFIXES: [&str; 6] = [
+    const PREFIXES: [&str; 9] = [
         "SSL_CERT_",
+        "NODE_EXTRA_CA_CERTS",
+        "PIP_CERT",
+        "PIP_DEFAULT_TIMEOUT",
         "CARGO_HTTP_",
         "CARGO_NET_",
         "CARGO_REGISTRIES_",
@@ -136,10 +145,13 @@ mod tests {
             "CARGO_REGISTRY_TOKEN",
             "CARGO",
             "CARGO_NET_RETRY",
+            "NODE_EXTRA_CA_CERTS",
             "HOME",
         ];
         let all = names.iter().map(|name| ((*name).to_owned(), String::new()));
         let kept: Vec<_> = variables(all).map(|(name, _)| name).collect();
-        assert_eq!(kept, ["https_proxy", "NO_PROXY", "SSL_CERT_FILE", "CARGO_NET_RETRY"]);
+        let wanted =
+            ["https_proxy", "NO_PROXY", "SSL_CERT_FILE", "CARGO_NET_RETRY", "NODE_EXTRA_CA_CERTS"];
+        assert_eq!(kept, wanted);
     }
 }
