@@ -7,13 +7,14 @@
 
 mod alarm;
 mod call;
+mod mailbox;
 mod notice;
 mod task;
 mod voice;
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
@@ -28,6 +29,7 @@ use crate::guest::{
 use crate::session::{Failure, Seat, SeatLimits, Session};
 use crate::tasks::Tasks;
 use call::Request;
+use mailbox::{Mailbox, mailbox};
 use notice::Line;
 use task::Task;
 use voice::ParticipantVoice;
@@ -66,16 +68,11 @@ impl std::fmt::Debug for Join {
 #[derive(Debug)]
 pub struct Participant {
     id: String,
-    mailbox: mpsc::Sender<Box<Request>>,
+    mailbox: Mailbox,
     leave: CancellationToken,
     seat: Arc<Seat>,
     session: Arc<Session>,
 }
-
-/// Calls that wait for the task at most. There is one at work; another one is let in only while
-/// the component is being woken; any further is refused as `busy` by the task. They are boxed: a
-/// channel sets room for 32 messages aside, whatever its bound, and each participant has one.
-const MAILBOX: usize = 16;
 
 impl Participant {
     /// Starts a participant on a session.
@@ -103,9 +100,9 @@ impl Participant {
             limits: join.limits,
             witness: join.witness,
         };
-        let (mailbox, calls) = mpsc::channel(MAILBOX);
+        let (mailbox, calls) = mailbox();
         let leave = CancellationToken::new();
-        let task = Task {
+        let mut task = Task {
             line: line.clone(),
             scope,
             calls,
@@ -115,14 +112,15 @@ impl Participant {
         };
         let (module, config) = (join.module, join.config);
         // Boxed with all it takes, because the room would be kept for as long as the participant
-        // lives.
-        let starting =
-            Box::pin(async move { Instance::start(&module, surroundings, &config).await });
+        // lives; and once more, because many may wait for their turn to start.
+        let starting = Box::pin(async move {
+            let started = Box::pin(Instance::start(&module, surroundings, &config)).await;
+            started.map(Box::new).map_err(Box::new)
+        });
         let last_word = line.last_word();
         tasks.spawn("participant", async move {
             let _last_word = last_word;
-            let started = starting.await;
-            task.run(started).await;
+            task.run(starting.await).await;
         });
         let session = Arc::clone(session);
         Ok((Participant { id, mailbox, leave, seat, session }, follower))
@@ -144,11 +142,7 @@ impl Participant {
     pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let (reply, answer) = oneshot::channel();
         let withdraw = call.withdrawn.clone().drop_guard();
-        match self.mailbox.try_send(Box::new(Request { call, reply })) {
-            Ok(()) => {}
-            Err(mpsc::error::TrySendError::Full(_)) => return Err(CallError::Busy),
-            Err(mpsc::error::TrySendError::Closed(_)) => return Err(CallError::Ended),
-        }
+        self.mailbox.put(Request { call, reply })?;
         let answer = answer.await.unwrap_or(Err(CallError::Ended));
         withdraw.disarm();
         match answer {

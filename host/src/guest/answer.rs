@@ -1,6 +1,6 @@
 //! How a host call that talks to the ensemble ends.
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 
 use super::bindings::wok::recipe::zookeeper::Error;
@@ -19,21 +19,31 @@ pub(super) async fn unless_cancelled<T>(
     if scope.is_cancelled() {
         return Err(Failed::Cancelled);
     }
-    let outcome = tokio::select! {
+    let answer = tokio::select! {
         biased;
-        outcome = request => outcome,
-        () = scope.cancelled() => return Err(Failed::Cancelled),
+        outcome = request => tell(outcome),
+        () = scope.cancelled() => Some(Err(Failed::Cancelled)),
     };
-    settled(outcome).await
+    // Not `settled`: a future keeps room for what it awaits.
+    match answer {
+        Some(answer) => answer,
+        None => pending().await,
+    }
 }
 
 /// The outcome of a request. When the session is lost it never comes: the participant's task learns
 /// of the loss by itself and drops the call, so that no code of a component runs after it.
 pub(super) async fn settled<T>(outcome: Result<T, Failure>) -> Result<T, Failed> {
+    match tell(outcome) {
+        Some(answer) => answer,
+        None => pending().await,
+    }
+}
+
+fn tell<T>(outcome: Result<T, Failure>) -> Option<Result<T, Failed>> {
     match outcome {
-        Ok(reply) => Ok(reply),
-        Err(Failure::SessionLost) => std::future::pending().await,
-        Err(failure) => Err(Failed::Request(failure)),
+        Err(Failure::SessionLost) => None,
+        outcome => Some(outcome.map_err(Failed::Request)),
     }
 }
 

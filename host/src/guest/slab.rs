@@ -25,6 +25,10 @@ impl<T> Slab<T> {
             *slot = Some(value);
             return number;
         }
+        // Most components have one, and there may be thousands of them.
+        if self.slots.is_empty() {
+            self.slots.reserve_exact(1);
+        }
         self.slots.push(Some(value));
         u32::try_from(self.slots.len() - 1).unwrap_or(u32::MAX)
     }

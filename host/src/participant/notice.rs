@@ -188,6 +188,8 @@ impl Follower {
                         return Some(notice);
                     }
                 }
+                // Whoever keeps up has nothing to keep room for, and there may be thousands.
+                queue.notices = VecDeque::new();
                 if queue.ended {
                     return None;
                 }

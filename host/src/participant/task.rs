@@ -4,12 +4,13 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::alarm::Alarm;
 use super::call::{Answer, Call, CallError, Request};
+use super::mailbox::Calls;
 use super::notice::{Ending, Line, Loss, Notice};
 use crate::guest::{self, Fault, Instance, OperationScope};
 use crate::session::{Seat, SessionState};
@@ -26,7 +27,7 @@ const WAKE_LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Task {
     pub(super) line: Line,
     pub(super) scope: Arc<OperationScope>,
-    pub(super) calls: mpsc::Receiver<Box<Request>>,
+    pub(super) calls: Calls,
     pub(super) leave: CancellationToken,
     pub(super) seat: Arc<Seat>,
     pub(super) state: watch::Receiver<SessionState>,
@@ -50,8 +51,9 @@ enum Happening {
 type Ended = Result<(), Ending>;
 
 impl Task {
-    /// Runs the participant to its end.
-    pub(super) async fn run(mut self, started: Result<Instance, Fault>) {
+    /// Runs the participant to its end. What it is given is boxed and borrowed: a future keeps room
+    /// for what it is given and for what it makes of that.
+    pub(super) async fn run(&mut self, started: Result<Box<Instance>, Box<Fault>>) {
         let (ending, instance) = match started {
             Ok(mut instance) => (self.live(&mut instance).await, Some(instance)),
             Err(fault) => (failed(&fault), None),
@@ -99,7 +101,7 @@ impl Task {
             path = self.seat.until_claim_lost() => Happening::ClaimLost(path),
             () = self.leave.cancelled() => Happening::Leave,
             () = fired => Happening::Fired,
-            request = self.calls.recv() => request.map_or(Happening::Leave, Happening::Called),
+            request = self.calls.next() => Happening::Called(request),
         }
     }
 
@@ -192,7 +194,7 @@ impl Task {
     }
 
     /// Tells the follower, waits for what depends on the claim, and cleans up.
-    async fn finish(self, ending: Ending, instance: Option<Instance>) {
+    async fn finish(&self, ending: Ending, instance: Option<Box<Instance>>) {
         let ending = match ending {
             Ending::Failed(fault) if self.seat.has_claim() => Ending::Lost(Loss::Fault(fault)),
             ending => ending,
@@ -234,7 +236,7 @@ struct Meanwhile<'a, C, L, W> {
     lost: Alarm<'a, L>,
     withdrawn: Alarm<'a, W>,
     scope: &'a OperationScope,
-    calls: &'a mut mpsc::Receiver<Box<Request>>,
+    calls: &'a mut Calls,
 }
 
 impl<C, L, W, T> Meanwhile<'_, C, L, W>
@@ -247,7 +249,6 @@ where
     /// to return in.
     async fn attend(mut self, mut intake: Intake<'_>) -> Result<Result<T, Fault>, Ending> {
         let mut grace: Option<Instant> = None;
-        let mut is_open = true;
         loop {
             let grace_spent = async {
                 match grace {
@@ -270,12 +271,9 @@ where
                     tracing::warn!(fault);
                     return Err(Ending::Failed(fault));
                 }
-                request = self.calls.recv(), if is_open => match request {
-                    Some(request) => match &mut intake {
-                        Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
-                        _ => drop(request.reply.send(Err(CallError::Busy))),
-                    },
-                    None => is_open = false,
+                request = self.calls.next() => match &mut intake {
+                    Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
+                    _ => drop(request.reply.send(Err(CallError::Busy))),
                 },
             }
         }

@@ -157,7 +157,8 @@ impl Core {
             Request::GetChildren(..) => Some(self.child_list().await?),
             _ => None,
         };
-        self.exchange(request).await
+        // Boxed, so that those who wait for their permit have no room set aside for it.
+        Box::pin(self.exchange(request)).await
     }
 
     /// Sends requests back to back, without anything of this session between them.
@@ -227,11 +228,15 @@ impl Core {
             return Ok(());
         }
         let mut connection = self.connection.clone();
-        let known = connection.wait_for(|state| *state != Connection::Down);
-        match self.lost.run_until_cancelled(known).await {
-            Some(Ok(state)) if *state == Connection::Up => Ok(()),
-            _ => Err(Failure::SessionLost),
-        }
+        // Boxed, as it is rare: a future has room for every branch.
+        Box::pin(async move {
+            let known = connection.wait_for(|state| *state != Connection::Down);
+            match self.lost.run_until_cancelled(known).await {
+                Some(Ok(state)) if *state == Connection::Up => Ok(()),
+                _ => Err(Failure::SessionLost),
+            }
+        })
+        .await
     }
 
     /// The crate fails requests a moment before it says that the connection is gone. Gives it that

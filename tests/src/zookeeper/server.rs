@@ -22,6 +22,9 @@ const STARTS: usize = 5;
 /// While it starts, a server may accept a connection and never answer on it.
 const ANSWER: Duration = Duration::from_secs(1);
 
+/// What a standalone server logs first when its ports are open.
+const AFTER_TLS: &str = "ContainerManager - Using";
+
 /// A ZooKeeper server process, killed when the value is dropped or the test process ends.
 #[derive(Debug)]
 pub struct Server {
@@ -192,9 +195,17 @@ impl Server {
             // The second question tells this server from a stranger who took its port.
             let serves =
                 said("srvr").await.contains("Mode: ") && said("conf").await.contains(&data);
-            Ok(serves.then_some(()))
+            Ok((serves && self.serves_securely()).then_some(()))
         });
         serves.await.map_err(|error| anyhow!("{error:#}\nits log ends:\n{}", self.log_tail()))
+    }
+
+    /// A server without TLS does. The port for TLS is opened after the plain one, and turns clients
+    /// away for a moment; what is logged next says that this is over.
+    fn serves_securely(&self) -> bool {
+        let log = self.log();
+        let (began, opened) = (log.rfind("Server environment:java.home"), log.rfind(AFTER_TLS));
+        self.site.secure_port.is_none() || opened > began
     }
 
     fn has_ended(&self) -> bool {
