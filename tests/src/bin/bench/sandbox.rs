@@ -1,5 +1,7 @@
 //! What a call into a component costs, what a call out of it, and what a new one.
 
+mod bare;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use wok::modules::ModuleSource;
 use wok::session::{Fence, Seat, SeatLimits, Session};
 use wok_tests::guests::guest_file;
 
+use self::bare::Bare;
 use crate::ground::Ground;
 use crate::report::{Bound, Row};
 
@@ -31,17 +34,24 @@ pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
     let stage = Stage::new(&host, &session)?;
     let (mut host_calls, mut text_calls) = (Vec::new(), Vec::new());
     let (mut exports, mut instances) = (Vec::new(), Vec::new());
+    let mut bare = ground.wok.block_on(Bare::new())?;
+    let mut bare_exports = Vec::new();
     for _ in 0..ROUNDS {
         host_calls.push(ground.wok.block_on(stage.host_call("now"))?);
         text_calls.push(ground.wok.block_on(stage.host_call("id"))?);
         exports.push(ground.wok.block_on(stage.export_call())?);
+        let took = ground.wok.block_on(bare.call(EXPORT_CALLS))?;
+        bare_exports.push(nanos(took, EXPORT_CALLS) / 1e3);
         instances.push(ground.wok.block_on(stage.instantiate())?);
     }
     ground.wok.block_on(session.close());
+    let ratio = Row::ratio("export call, wok to wasmtime alone", &exports, &bare_exports);
     Ok(vec![
         Row::new("host call", "ns", host_calls).bound(Bound::AtMost(150.0)),
         Row::new("host call that answers a text of 32 bytes", "ns", text_calls),
         Row::new("export call", "us", exports).bound(Bound::AtMost(0.5)),
+        Row::new("export call, wasmtime alone", "us", bare_exports),
+        ratio,
         Row::new("instantiate the lock and drop it", "us", instances).bound(Bound::AtMost(40.0)),
     ])
 }
