@@ -13,7 +13,7 @@ use super::engine::Pace;
 use super::fault::{Fault, Scene};
 use super::lane::Running;
 use super::meter::{CpuSpent, Metered, Turn};
-use super::module::{Arguments, Configuration, Module};
+use super::module::{Arguments, Configuration, Function, Module};
 use super::state::{Phase, State};
 use super::surroundings::Surroundings;
 use super::value_type::ValueType;
@@ -57,8 +57,7 @@ struct Live {
 
 /// A call into the component. It owns all that it needs, because the slow lane may have it.
 struct Call {
-    /// An operation, or one of the reserved functions.
-    function: Arc<str>,
+    function: Arc<Function>,
     arguments: Arc<[Val]>,
 }
 
@@ -126,10 +125,10 @@ impl Instance {
     ) -> impl Future<Output = Result<Answer, Fault>> + Send + use<'a> {
         self.begin(Phase::Operation);
         async move {
-            let function = Arc::clone(&arguments.operation);
+            let function = Arc::clone(&arguments.function);
             let call = Call { function, arguments: Arc::clone(&arguments.values) };
             let value = self.run(call).await?;
-            Ok(answer(self.module.interface().result_of(&arguments.operation), &value))
+            Ok(answer(arguments.function.result.as_ref(), &value))
         }
     }
 
@@ -156,7 +155,7 @@ impl Instance {
                 witness.woken(&tags);
             }
             let tags = Val::List(tags.into_iter().map(Val::U64).collect());
-            let call = Call { function: "wake".into(), arguments: [tags].into() };
+            let call = Call { function: self.reserved("wake")?, arguments: [tags].into() };
             self.run(call).await.map(drop)
         }
     }
@@ -177,14 +176,22 @@ impl Instance {
     }
 
     async fn configure(&mut self, config: Val) -> Result<(), Fault> {
-        let call = Call { function: "configure".into(), arguments: [config].into() };
+        let function = self.reserved("configure")?;
+        let call = Call { function: Arc::clone(&function), arguments: [config].into() };
         let value = self.run(call).await?;
-        match answer(self.module.interface().result_of("configure"), &value) {
+        match answer(function.result.as_ref(), &value) {
             Answer::Ok(_) => Ok(()),
             Answer::Err(error) => {
                 Err(Fault::ConfigRefused { guest: self.guest.to_string(), error })
             }
         }
+    }
+
+    fn reserved(&self, name: &str) -> Result<Arc<Function>, Fault> {
+        self.module.function(name).map(Arc::clone).ok_or_else(|| {
+            let scene = Scene { guest: &self.guest, operation: name, hostcall_bytes: 0 };
+            scene.fault(not_found(name), None)
+        })
     }
 
     fn begin(&mut self, phase: Phase) {
@@ -200,9 +207,10 @@ impl Instance {
             return Err(self.dead());
         };
         let budget = live.store.data().surroundings.limits.cpu_per_call;
-        let name = Arc::clone(&call.function);
-        let calling = Box::pin(live.enter(self.module.clone(), Arc::clone(&self.guest), call));
-        let (live, value) = self.metered(&name, calling, budget).await?;
+        let function = Arc::clone(&call.function);
+        let pace = self.module.engine().pace();
+        let calling = Box::pin(live.enter(pace, Arc::clone(&self.guest), call));
+        let (live, value) = self.metered(&function.name, calling, budget).await?;
         self.live = Some(live);
         Ok(value)
     }
@@ -272,12 +280,11 @@ impl Live {
 
     async fn enter(
         mut self,
-        module: Module,
+        pace: Pace,
         guest: Arc<str>,
         call: Call,
     ) -> Result<(Self, Option<Val>), Fault> {
-        let operation = &*call.function;
-        let result = module.interface().result_of(operation);
+        let Function { name: operation, index, result } = &*call.function;
         let limits = &self.store.data().surroundings.limits;
         // A dynamic value takes more than its bytes, and a result may carry a znode's data.
         let hostcall_bytes = match result {
@@ -285,24 +292,25 @@ impl Live {
             _ => limits.hostcall_bytes,
         };
         let scene = Scene { guest: &guest, operation, hostcall_bytes };
-        let index = module.function(operation);
-        let Some(function) = index.and_then(|index| self.instance.get_func(&mut self.store, index))
-        else {
-            let missing = format!("host bug: {operation} was not found at load");
-            return Err(scene.fault(wasmtime::Error::msg(missing), None));
+        let Some(function) = self.instance.get_func(&mut self.store, index) else {
+            return Err(scene.fault(not_found(operation), None));
         };
         self.store.set_hostcall_fuel(to_usize(hostcall_bytes));
-        if let Err(error) = provide(&mut self.store, module.engine().pace()) {
+        if let Err(error) = provide(&mut self.store, pace) {
             return Err(scene.fault(error, None));
         }
         self.store.data_mut().growth.denied = None;
-        let mut results = result.map(|_| Val::Bool(false));
+        let mut results = result.as_ref().map(|_| Val::Bool(false));
         let calling = function.call_async(&mut self.store, &call.arguments, results.as_mut_slice());
         match calling.await {
             Ok(()) => Ok((self, results)),
             Err(error) => Err(scene.fault(error, self.store.data().growth.denied)),
         }
     }
+}
+
+fn not_found(function: &str) -> wasmtime::Error {
+    wasmtime::Error::msg(format!("host bug: {function} was not found at load"))
 }
 
 impl std::fmt::Debug for Live {

@@ -14,7 +14,7 @@ use super::interface::{Interface, Parameter};
 use super::module_error::ModuleError;
 use super::reflect::{self, Unfit};
 use super::state::State;
-use super::value_type::RecordType;
+use super::value_type::{RecordType, ValueType};
 use super::values::{self, Segment, ValueError, ValueErrors};
 use super::wit_docs;
 
@@ -41,20 +41,29 @@ struct Inner {
     size: usize,
     engine: Engine,
     pre: InstancePre<State>,
-    functions: BTreeMap<String, ComponentExportIndex>,
+    functions: BTreeMap<String, Arc<Function>>,
+}
+
+/// What of a component can be called: an operation, or one of the reserved functions.
+#[derive(Debug)]
+pub(super) struct Function {
+    pub(super) name: String,
+    pub(super) index: ComponentExportIndex,
+    /// What it answers, if anything.
+    pub(super) result: Option<ValueType>,
 }
 
 /// Checked arguments of one operation of one module.
 #[derive(Debug, Clone)]
 pub struct Arguments {
-    pub(super) operation: Arc<str>,
+    pub(super) function: Arc<Function>,
     pub(super) values: Arc<[Val]>,
 }
 
 impl Arguments {
     /// The operation they are for.
     pub fn operation(&self) -> &str {
-        &self.operation
+        &self.function.name
     }
 }
 
@@ -82,11 +91,11 @@ impl Module {
             .linker()
             .instantiate_pre(&component)
             .map_err(|source| ModuleError::Contract { module: name.to_owned(), source })?;
-        let bare = loading.interface(&component)?;
-        let functions = functions(&component, &bare);
+        let interface = wit_docs::documented(bytes, loading.interface(&component)?);
+        let functions = functions(&component, &interface);
         let inner = Inner {
             name: name.to_owned(),
-            interface: wit_docs::documented(bytes, bare),
+            interface,
             imports,
             digest: format!("{:x}", Sha256::digest(bytes)),
             size: bytes.len(),
@@ -133,7 +142,8 @@ impl Module {
     /// There is no such operation, or the arguments are not of its types; all that is wrong is
     /// told.
     pub fn arguments(&self, operation: &str, body: &Value) -> Result<Arguments, ValueErrors> {
-        let Some(found) = self.interface().operation(operation) else {
+        let known = self.interface().operation(operation).zip(self.function(operation));
+        let Some((found, function)) = known else {
             let names = self.interface().operations.iter().map(|known| known.name.as_str());
             let hint = values::near(operation, names.clone())
                 .map(|near| format!("; did you mean {near}?"))
@@ -149,7 +159,7 @@ impl Module {
                 body,
             )?,
         };
-        Ok(Arguments { operation: found.name.as_str().into(), values: values.into() })
+        Ok(Arguments { function: Arc::clone(function), values: values.into() })
     }
 
     /// Checks a config against the module's `configure`. None is as an empty object. The errors'
@@ -179,7 +189,7 @@ impl Module {
         &self.inner.pre
     }
 
-    pub(super) fn function(&self, name: &str) -> Option<&ComponentExportIndex> {
+    pub(super) fn function(&self, name: &str) -> Option<&Arc<Function>> {
         self.inner.functions.get(name)
     }
 }
@@ -203,11 +213,8 @@ fn version_of(import: &str) -> Option<&str> {
     import.split_once('@').map(|(_, version)| version)
 }
 
-/// Where the interface's functions are in the component.
-fn functions(
-    component: &Component,
-    interface: &Interface,
-) -> BTreeMap<String, ComponentExportIndex> {
+/// The interface's functions, by name.
+fn functions(component: &Component, interface: &Interface) -> BTreeMap<String, Arc<Function>> {
     let names = interface.operations.iter().map(|operation| operation.name.as_str());
     let reserved = [
         interface.configure.as_ref().map(|_: &RecordType| "configure"),
@@ -216,11 +223,16 @@ fn functions(
     let Some(instance) = component.get_export_index(None, &interface.name) else {
         return BTreeMap::new();
     };
+    let function = |name: &str| {
+        Some(Function {
+            name: name.to_owned(),
+            index: component.get_export_index(Some(&instance), name)?,
+            result: interface.result_of(name).cloned(),
+        })
+    };
     names
         .chain(reserved.into_iter().flatten())
-        .filter_map(|name| {
-            Some((name.to_owned(), component.get_export_index(Some(&instance), name)?))
-        })
+        .filter_map(|name| Some((name.to_owned(), Arc::new(function(name)?))))
         .collect()
 }
 
