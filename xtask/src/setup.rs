@@ -3,12 +3,14 @@
 //! Looking comes first, so that a second run costs a moment and a machine that was made ready in
 //! another way is left alone. Nothing is ever removed, and /etc/apt is never edited.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::progress;
+use crate::workspace::QUESTION;
+use crate::{process, progress};
 
 mod apt;
 mod guest_toolchain;
@@ -187,4 +189,16 @@ fn still_missing(parts: Vec<Part>) -> Result<Vec<Part>> {
         }
     }
     Ok(missing)
+}
+
+/// The first line that a program prints; none if it fails or is missing, which is an answer.
+fn first_line(program: &str, arguments: &[&str]) -> Result<Option<String>> {
+    let Ok(output) = process::output(program, Command::new(program).args(arguments), QUESTION)
+    else {
+        crate::stop::look()?;
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().next().unwrap_or_default().trim().to_owned();
+    Ok((output.status.success() && !line.is_empty()).then_some(line))
 }

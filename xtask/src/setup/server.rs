@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use super::first_line;
 use crate::process;
 use crate::workspace::QUESTION;
 
@@ -36,27 +37,13 @@ pub(super) fn java() -> Result<Option<String>> {
 
 /// What Python is there, if it makes virtual environments.
 pub(super) fn python() -> Result<Option<String>> {
-    let mut command = Command::new("python3");
-    command.args(["-c", "import ensurepip, platform, venv; print(platform.python_version())"]);
-    // A missing program is an answer, not a failure.
-    let Ok(output) = process::output("python3", &mut command, QUESTION) else {
-        crate::stop::look()?;
-        return Ok(None);
-    };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok((output.status.success() && !version.is_empty()).then_some(version))
+    let program = "import ensurepip, platform, venv; print(platform.python_version())";
+    first_line("python3", &["-c", program])
 }
 
 /// What compiler of C++ is there.
 pub(super) fn compiler() -> Result<Option<String>> {
-    let mut command = Command::new("c++");
-    // A missing program is an answer, not a failure.
-    let Ok(output) = process::output("c++", command.arg("-dumpfullversion"), QUESTION) else {
-        crate::stop::look()?;
-        return Ok(None);
-    };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok((output.status.success() && !version.is_empty()).then_some(version))
+    first_line("c++", &["-dumpfullversion"])
 }
 
 /// What ZooKeeper is there.
