@@ -38,6 +38,8 @@ pub(crate) enum Purpose {
     Test,
     /// The soak that compiles a fuzzer
     Fuzz,
+    /// The soak that plays the tests of a client for Go
+    Go,
 }
 
 /// A package of the distribution, and the oldest version that serves.
@@ -123,8 +125,16 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: languages::node_packages,
         remedy: "Node.js 18 or later with npm, on PATH",
     };
+    let go = Part {
+        name: "Go with a client",
+        look: server::go_client,
+        other_way: None,
+        packages: || ["golang-go", server::GO_CLIENT].map(Package::any).into(),
+        remedy: "Go, on PATH, and Debian's golang-github-samuel-go-zookeeper-dev",
+    };
     match purpose {
         Purpose::Fuzz => vec![compiler],
+        Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
         Purpose::Run => vec![guest_toolchain],
         Purpose::Test => vec![guest_toolchain, java, zookeeper, python, clang, node],
     }

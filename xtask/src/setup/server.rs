@@ -1,5 +1,5 @@
-//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, and a compiler of
-//! C++ for the fuzzer.
+//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, a compiler of C++
+//! for the fuzzer, and a client for Go.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +16,10 @@ const JARS: &str = "/usr/share/java";
 /// The class path of a server. The jar's manifest names what else it needs; `slf4j-simple` puts
 /// its log on standard error without a configuration file.
 const CLASS_PATH: &str = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar";
+
+/// The package that brings a client for Go, and its tests.
+pub(super) const GO_CLIENT: &str = "golang-github-samuel-go-zookeeper-dev";
+const GO_CLIENT_TESTS: &str = "/usr/share/gocode/src/github.com/samuel/go-zookeeper/zk/zk_test.go";
 
 /// The oldest Java that Apache ZooKeeper 3.8 is tested on and that still gets fixes.
 const JAVA: u32 = 11;
@@ -44,6 +48,19 @@ pub(super) fn python() -> Result<Option<String>> {
 /// What compiler of C++ is there.
 pub(super) fn compiler() -> Result<Option<String>> {
     first_line("c++", &["-dumpfullversion"])
+}
+
+/// What Go is there, if a client with its tests is, too.
+pub(super) fn go_client() -> Result<Option<String>> {
+    if !Path::new(GO_CLIENT_TESTS).exists() {
+        return Ok(None);
+    }
+    let Some(go) = first_line("go", &["env", "GOVERSION"])? else {
+        return Ok(None);
+    };
+    let version = first_line("dpkg-query", &["-W", "-f=${Version}", GO_CLIENT])?;
+    let version = version.unwrap_or_else(|| "of an unknown version".into());
+    Ok(Some(format!("{go} with go-zookeeper {version}")))
 }
 
 /// What ZooKeeper is there.
