@@ -8,6 +8,7 @@
 //! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
+//! - [`outside`] has the tests of other clients run on the embedded server and on Apache ZooKeeper.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
 //! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
@@ -44,6 +45,8 @@ pub mod process;
 pub mod authors;
 
 pub mod wire;
+
+pub mod outside;
 
 pub mod patience;
 

@@ -3,12 +3,14 @@
 //! Looking comes first, so that a second run costs a moment and a machine that was made ready in
 //! another way is left alone. Nothing is ever removed, and /etc/apt is never edited.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use crate::progress;
+use crate::workspace::QUESTION;
+use crate::{process, progress};
 
 mod apt;
 mod guest_toolchain;
@@ -36,6 +38,8 @@ pub(crate) enum Purpose {
     Test,
     /// The soak that compiles a fuzzer
     Fuzz,
+    /// The soak that plays the tests of a client for Go
+    Go,
 }
 
 /// A package of the distribution, and the oldest version that serves.
@@ -121,8 +125,16 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: languages::node_packages,
         remedy: "Node.js 18 or later with npm, on PATH",
     };
+    let go = Part {
+        name: "Go with a client",
+        look: server::go_client,
+        other_way: None,
+        packages: || ["golang-go", server::GO_CLIENT].map(Package::any).into(),
+        remedy: "Go, on PATH, and Debian's golang-github-samuel-go-zookeeper-dev",
+    };
     match purpose {
         Purpose::Fuzz => vec![compiler],
+        Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
         Purpose::Run => vec![guest_toolchain],
         Purpose::Test => vec![guest_toolchain, java, zookeeper, python, clang, node],
     }
@@ -187,4 +199,16 @@ fn still_missing(parts: Vec<Part>) -> Result<Vec<Part>> {
         }
     }
     Ok(missing)
+}
+
+/// The first line that a program prints; none if it fails or is missing, which is an answer.
+fn first_line(program: &str, arguments: &[&str]) -> Result<Option<String>> {
+    let Ok(output) = process::output(program, Command::new(program).args(arguments), QUESTION)
+    else {
+        crate::stop::look()?;
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    let line = text.lines().next().unwrap_or_default().trim().to_owned();
+    Ok((output.status.success() && !line.is_empty()).then_some(line))
 }

@@ -19,7 +19,8 @@ const LIMIT: Duration = Duration::from_secs(4 * 60 * 60);
 /// How a part is played; it gives its figures.
 enum Play {
     Here(fn() -> Result<Vec<String>>),
-    Tests,
+    /// A part of `tests/`, and what the machine is made ready for.
+    Tests(Purpose),
     Longer(Longer),
 }
 
@@ -46,7 +47,7 @@ const PARTS: &[Part] = &[
     Part {
         name: "hostile-neighbours",
         about: "the host calls of 100 participants beside components that misbehave",
-        play: Play::Tests,
+        play: Play::Tests(Purpose::Test),
     },
     Part {
         name: "embedded-scripts",
@@ -107,6 +108,11 @@ const PARTS: &[Part] = &[
             setting: ("WOK_KAZOO_ON", "apache"),
         }),
     },
+    Part {
+        name: "go-zookeeper",
+        about: "the tests of Debian's ZooKeeper client for Go, by one list of expected failures",
+        play: Play::Tests(Purpose::Go),
+    },
 ];
 
 #[derive(clap::Args)]
@@ -137,7 +143,7 @@ pub(crate) fn soak(arguments: &Arguments) -> Result<()> {
         let started = Instant::now();
         let outcome = match &part.play {
             Play::Here(play) => play(),
-            Play::Tests => play_of_tests(part.name),
+            Play::Tests(purpose) => play_of_tests(part.name, *purpose),
             Play::Longer(longer) => play_longer(longer),
         };
         stop::look()?;
@@ -160,8 +166,8 @@ fn select(names: &[String]) -> Result<Vec<&'static Part>> {
     names.iter().map(find).collect()
 }
 
-fn play_of_tests(name: &str) -> Result<Vec<String>> {
-    setup::make_ready(Purpose::Test)?;
+fn play_of_tests(name: &str, purpose: Purpose) -> Result<Vec<String>> {
+    setup::make_ready(purpose)?;
     let mut soak = workspace::released("soak")?;
     soak.arg(name);
     let mut figures = Vec::new();

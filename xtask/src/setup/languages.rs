@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::Package;
+use super::{Package, first_line};
 use crate::process;
 use crate::workspace::QUESTION;
 
@@ -56,18 +56,6 @@ pub(super) fn node_packages() -> Vec<Package> {
 fn provides(shown: &str, other: &str) -> bool {
     let names = shown.lines().filter_map(|line| line.strip_prefix("Provides: "));
     names.flat_map(|names| names.split(", ")).any(|name| name.split(' ').next() == Some(other))
-}
-
-/// The first line that a program prints; none if it fails or is missing, which is an answer.
-fn first_line(program: &str, arguments: &[&str]) -> Result<Option<String>> {
-    let Ok(output) = process::output(program, Command::new(program).args(arguments), QUESTION)
-    else {
-        crate::stop::look()?;
-        return Ok(None);
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    let line = text.lines().next().unwrap_or_default().trim().to_owned();
-    Ok((output.status.success() && !line.is_empty()).then_some(line))
 }
 
 /// The first number of a version such as `v18.20.8`.

@@ -1,11 +1,12 @@
-//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, and a compiler of
-//! C++ for the fuzzer.
+//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, a compiler of C++
+//! for the fuzzer, and a client for Go.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
+use super::first_line;
 use crate::process;
 use crate::workspace::QUESTION;
 
@@ -15,6 +16,10 @@ const JARS: &str = "/usr/share/java";
 /// The class path of a server. The jar's manifest names what else it needs; `slf4j-simple` puts
 /// its log on standard error without a configuration file.
 const CLASS_PATH: &str = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar";
+
+/// The package that brings a client for Go, and its tests.
+pub(super) const GO_CLIENT: &str = "golang-github-samuel-go-zookeeper-dev";
+const GO_CLIENT_TESTS: &str = "/usr/share/gocode/src/github.com/samuel/go-zookeeper/zk/zk_test.go";
 
 /// The oldest Java that Apache ZooKeeper 3.8 is tested on and that still gets fixes.
 const JAVA: u32 = 11;
@@ -36,27 +41,26 @@ pub(super) fn java() -> Result<Option<String>> {
 
 /// What Python is there, if it makes virtual environments.
 pub(super) fn python() -> Result<Option<String>> {
-    let mut command = Command::new("python3");
-    command.args(["-c", "import ensurepip, platform, venv; print(platform.python_version())"]);
-    // A missing program is an answer, not a failure.
-    let Ok(output) = process::output("python3", &mut command, QUESTION) else {
-        crate::stop::look()?;
-        return Ok(None);
-    };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok((output.status.success() && !version.is_empty()).then_some(version))
+    let program = "import ensurepip, platform, venv; print(platform.python_version())";
+    first_line("python3", &["-c", program])
 }
 
 /// What compiler of C++ is there.
 pub(super) fn compiler() -> Result<Option<String>> {
-    let mut command = Command::new("c++");
-    // A missing program is an answer, not a failure.
-    let Ok(output) = process::output("c++", command.arg("-dumpfullversion"), QUESTION) else {
-        crate::stop::look()?;
+    first_line("c++", &["-dumpfullversion"])
+}
+
+/// What Go is there, if a client with its tests is, too.
+pub(super) fn go_client() -> Result<Option<String>> {
+    if !Path::new(GO_CLIENT_TESTS).exists() {
+        return Ok(None);
+    }
+    let Some(go) = first_line("go", &["env", "GOVERSION"])? else {
         return Ok(None);
     };
-    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    Ok((output.status.success() && !version.is_empty()).then_some(version))
+    let version = first_line("dpkg-query", &["-W", "-f=${Version}", GO_CLIENT])?;
+    let version = version.unwrap_or_else(|| "of an unknown version".into());
+    Ok(Some(format!("{go} with go-zookeeper {version}")))
 }
 
 /// What ZooKeeper is there.

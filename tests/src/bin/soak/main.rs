@@ -3,6 +3,7 @@
 //! A part prints lines `figure: <text>`, which become its row in the closing table, and fails if a
 //! bound is broken.
 
+mod go_zookeeper;
 mod hostile_neighbours;
 
 use anyhow::{Result, bail};
@@ -10,7 +11,8 @@ use anyhow::{Result, bail};
 /// A part: its name, and what plays it.
 type Part = (&'static str, fn(&Options) -> Result<()>);
 
-const PARTS: &[Part] = &[("hostile-neighbours", hostile_neighbours::play)];
+const PARTS: &[Part] =
+    &[("hostile-neighbours", hostile_neighbours::play), ("go-zookeeper", go_zookeeper::play)];
 
 /// How a part is played.
 #[derive(Clone, Debug)]
