@@ -98,9 +98,16 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         name: "Python",
         look: server::python,
         other_way: None,
-        // kazoo's own tests run in an environment of their own.
-        packages: || vec![Package::any("python3-venv")],
-        remedy: "Python 3 with the modules venv and ensurepip, on PATH",
+        // kazoo's own tests run in an environment of their own, for which a package is compiled.
+        packages: || ["python3-venv", "python3-dev"].map(Package::any).into(),
+        remedy: "Python 3 with the modules venv and ensurepip and with its headers, on PATH",
+    };
+    let git = Part {
+        name: "Git",
+        look: server::git,
+        other_way: None,
+        packages: || vec![Package::any("git")],
+        remedy: "git, on PATH",
     };
     let compiler = Part {
         name: "C++ compiler",
@@ -136,7 +143,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         Purpose::Fuzz => vec![compiler],
         Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
         Purpose::Run => vec![guest_toolchain],
-        Purpose::Test => vec![guest_toolchain, java, zookeeper, python, clang, node],
+        Purpose::Test => vec![guest_toolchain, java, zookeeper, python, git, clang, node],
     }
 }
 

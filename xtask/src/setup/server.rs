@@ -1,5 +1,5 @@
-//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, a compiler of C++
-//! for the fuzzer, and a client for Go.
+//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, Git, a compiler of
+//! C++ for the fuzzer, and a client for Go.
 
 use std::path::Path;
 use std::process::Command;
@@ -39,10 +39,17 @@ pub(super) fn java() -> Result<Option<String>> {
     Ok((major >= JAVA && is_on_path("keytool")).then(|| version.to_owned()))
 }
 
-/// What Python is there, if it makes virtual environments.
+/// What Python is there, if it makes virtual environments and C can be compiled for it.
 pub(super) fn python() -> Result<Option<String>> {
-    let program = "import ensurepip, platform, venv; print(platform.python_version())";
+    let program = "import ensurepip, os, platform, sysconfig, venv\n\
+                   headers = os.path.join(sysconfig.get_path('include'), 'Python.h')\n\
+                   print(platform.python_version() if os.path.exists(headers) else '')";
     first_line("python3", &["-c", program])
+}
+
+/// What Git is there: the guide's changes are applied by it, and it tells which files are ours.
+pub(super) fn git() -> Result<Option<String>> {
+    first_line("git", &["--version"])
 }
 
 /// What compiler of C++ is there.
