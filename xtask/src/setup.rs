@@ -116,6 +116,26 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("g++")],
         remedy: "a C++ compiler named c++, on PATH",
     };
+    let go = Part {
+        name: "Go with a client",
+        look: server::go_client,
+        other_way: None,
+        packages: || ["golang-go", server::GO_CLIENT].map(Package::any).into(),
+        remedy: "Go, on PATH, and Debian's golang-github-samuel-go-zookeeper-dev",
+    };
+    match purpose {
+        Purpose::Fuzz => vec![compiler],
+        Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
+        Purpose::Run => vec![guest_toolchain],
+        Purpose::Test => {
+            let [clang, node] = other_languages();
+            vec![guest_toolchain, java, zookeeper, python, git, clang, node]
+        }
+    }
+}
+
+/// What builds recipes in C and in JavaScript.
+fn other_languages() -> [Part; 2] {
     let clang = Part {
         name: "clang for WebAssembly",
         look: languages::clang,
@@ -132,19 +152,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: languages::node_packages,
         remedy: "Node.js 18 or later with npm, on PATH",
     };
-    let go = Part {
-        name: "Go with a client",
-        look: server::go_client,
-        other_way: None,
-        packages: || ["golang-go", server::GO_CLIENT].map(Package::any).into(),
-        remedy: "Go, on PATH, and Debian's golang-github-samuel-go-zookeeper-dev",
-    };
-    match purpose {
-        Purpose::Fuzz => vec![compiler],
-        Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
-        Purpose::Run => vec![guest_toolchain],
-        Purpose::Test => vec![guest_toolchain, java, zookeeper, python, git, clang, node],
-    }
+    [clang, node]
 }
 
 /// `cargo xtask setup`.
