@@ -11,4 +11,4 @@ pub use certificates::{CertificateFiles, Certificates};
 pub use ensemble::Ensemble;
 pub use options::{Fsync, Options};
 pub use server::Server;
-pub use shared::{patient, shared, unique_path};
+pub use shared::{shared, unique_path};

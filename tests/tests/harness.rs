@@ -35,17 +35,17 @@ struct Bench {
 
 /// The client notices a silent server within seconds.
 async fn bench() -> Result<Bench> {
-    let server = zookeeper::shared().await;
-    bench_with(server, Client::connector().with_session_timeout(TIMEOUT)).await
+    bench_with(Client::connector().with_session_timeout(TIMEOUT)).await
 }
 
 /// The client waits for a silent server longer than any test is silent.
 async fn patient_bench() -> Result<Bench> {
-    let connector = Client::connector().with_session_timeout(PATIENCE);
-    bench_with(zookeeper::patient().await, connector.with_connection_timeout(PATIENCE)).await
+    let connector = Client::connector().with_session_timeout(Duration::from_secs(10));
+    bench_with(connector.with_connection_timeout(PATIENCE)).await
 }
 
-async fn bench_with(server: &Server, connector: Connector) -> Result<Bench> {
+async fn bench_with(connector: Connector) -> Result<Bench> {
+    let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
     let proxy = Proxy::start(server.address())?;
     let client = connector.connect(proxy.address()).await?;

@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::fault::{Action, Cut};
 use super::gate::Direction;
-use super::wiring::{Language, Line, Verdict, Wiring};
+use super::wiring::{Language, Line, Releases, Verdict, Wiring};
 use crate::frames::{self, ConnectResponse, MAX_FRAME, ReplyHeader, RequestHead};
 
 /// How long a peer may take to close after it was told the end of the stream, or to listen.
@@ -184,7 +184,7 @@ enum AtReply {
     Pass,
     Drop,
     DropAndCut(Cut),
-    Stall,
+    Stall(Releases),
 }
 
 /// The requests whose replies have not come, by xid: their place in the log and their fate.
@@ -217,19 +217,19 @@ impl Relay<'_> {
                 && let Ok(head) = RequestHead::decode(&message)
             {
                 let xid = head.xid;
-                let Verdict { place, action } =
+                let Verdict { place, action, releases } =
                     self.wiring.saw_request(self.line, head, message.len());
                 let at_reply = match action {
                     Some(Action::CutBefore(cut)) => return Ok(Some(End::Both(cut))),
                     Some(Action::DropReply) => AtReply::Drop,
                     Some(Action::DropReplyAndCut(cut)) => AtReply::DropAndCut(cut),
-                    Some(Action::StallReplies) => AtReply::Stall,
+                    Some(Action::StallReplies) => AtReply::Stall(releases),
                     _ => AtReply::Pass,
                 };
                 self.unanswered.lock().insert(xid, (place, at_reply));
                 match action {
-                    Some(Action::StallRequests) => self.line.gate.close(Direction::Requests),
-                    Some(Action::HalfOpen) => self.line.gate.close(Direction::Both),
+                    Some(Action::StallRequests) => self.stall(Direction::Requests, releases),
+                    Some(Action::HalfOpen) => self.stall(Direction::Both, releases),
                     Some(Action::Delay(time)) => late(time).await,
                     Some(Action::CutAfter(cut)) => cut_after = Some(End::ClientFirst(cut, xid)),
                     _ => {}
@@ -259,7 +259,7 @@ impl Relay<'_> {
                     AtReply::Pass => {}
                     AtReply::Drop => continue,
                     AtReply::DropAndCut(cut) => return Ok(End::Both(cut)),
-                    AtReply::Stall => self.line.gate.close(Direction::Replies),
+                    AtReply::Stall(releases) => self.stall(Direction::Replies, releases),
                 }
             }
             line_and_link(self.line, self.wiring, false).await;
@@ -267,6 +267,10 @@ impl Relay<'_> {
         }
         line_and_link(self.line, self.wiring, false).await;
         Ok(End::Both(Cut::Fin))
+    }
+
+    fn stall(&self, direction: Direction, releases: Releases) {
+        self.wiring.stall_line(self.line, direction, releases);
     }
 
     fn fate(&self, header: ReplyHeader) -> AtReply {

@@ -33,6 +33,7 @@ pub(super) struct Wiring {
 #[derive(Debug, Default)]
 struct State {
     is_refusing: bool,
+    releases: Releases,
     pending: Vec<Pending>,
     log: Vec<Seen>,
     /// How many entries of the log were forgotten: places stay what they were.
@@ -63,7 +64,12 @@ impl Line {
 pub(super) struct Verdict {
     pub(super) place: usize,
     pub(super) action: Option<Action>,
+    /// How often all was released before.
+    pub(super) releases: Releases,
 }
+
+/// How often all that was held back was released.
+pub(super) type Releases = u64;
 
 impl Wiring {
     pub(super) fn new(upstream: SocketAddr, language: Language) -> Self {
@@ -85,10 +91,21 @@ impl Wiring {
     }
 
     pub(super) fn release(&self) {
-        for line in self.state().lines.values() {
+        let mut state = self.state();
+        state.releases += 1;
+        for line in state.lines.values() {
             line.gate.open();
         }
         self.gate.open();
+    }
+
+    /// Holds a connection's bytes back, as a fault has it that struck when there were so many
+    /// releases. A release since then was meant for it, too: nobody would let its bytes go later.
+    pub(super) fn stall_line(&self, line: &Line, direction: Direction, releases: Releases) {
+        let state = self.state();
+        if state.releases == releases {
+            line.gate.close(direction);
+        }
     }
 
     pub(super) fn stall(&self, direction: Direction) {
@@ -159,7 +176,8 @@ impl Wiring {
         // counted it and wait in vain, which their `struck` tells.
         let action = picked.first().map(|&index| state.pending.remove(index).strike(&seen));
         state.log.push(seen);
-        Verdict { place: state.forgotten + state.log.len() - 1, action }
+        let place = state.forgotten + state.log.len() - 1;
+        Verdict { place, action, releases: state.releases }
     }
 
     pub(super) fn saw_answer(&self, place: usize, header: ReplyHeader) {

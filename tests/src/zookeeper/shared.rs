@@ -19,19 +19,6 @@ pub async fn shared() -> &'static Server {
     started.unwrap_or_else(|error| panic!("start the shared ZooKeeper: {error:#}"))
 }
 
-/// As [`shared`], with sessions of up to a minute, for tests that wait for no timeout: on a busy
-/// machine a server is silent for seconds.
-///
-/// # Panics
-/// As [`shared`].
-#[allow(clippy::panic, reason = "this is test code, and the remedy is in the message")]
-pub async fn patient() -> &'static Server {
-    static SERVER: OnceCell<Server> = OnceCell::const_new();
-    let options = Options::default().setting("maxSessionTimeout", "60000");
-    let started = SERVER.get_or_try_init(|| Server::start(options)).await;
-    started.unwrap_or_else(|error| panic!("start the patient ZooKeeper: {error:#}"))
-}
-
 /// A path that no other test uses, named after the calling test. It does not exist yet.
 pub fn unique_path() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
