@@ -68,7 +68,7 @@ impl std::fmt::Debug for Join {
 #[derive(Debug)]
 pub struct Participant {
     id: String,
-    mailbox: Mailbox,
+    mailbox: Mailbox<Box<Request>>,
     leave: CancellationToken,
     seat: Arc<Seat>,
     session: Arc<Session>,
@@ -142,7 +142,7 @@ impl Participant {
     pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let (reply, answer) = oneshot::channel();
         let withdraw = call.withdrawn.clone().drop_guard();
-        self.mailbox.put(Request { call, reply })?;
+        self.mailbox.put(Box::new(Request { call, reply }))?;
         let answer = answer.await.unwrap_or(Err(CallError::Ended));
         withdraw.disarm();
         match answer {

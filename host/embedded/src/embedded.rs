@@ -70,6 +70,7 @@ impl EmbeddedZooKeeper {
                     server.stop().await;
                 }
                 Err(error) => {
+                    // As above.
                     started.send(Err(error)).ok();
                 }
             }

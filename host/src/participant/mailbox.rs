@@ -1,7 +1,8 @@
 //! Calls on their way to a participant's task.
 //!
 //! A channel of tokio's sets room for 32 messages aside, whatever its bound, and there may be
-//! thousands of participants that nobody calls.
+//! thousands of participants that nobody calls. One of futures' is bounded only where each sender has
+//! a room of its own, and here they come and go.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,48 +10,49 @@ use std::task::Poll;
 
 use futures_util::task::AtomicWaker;
 
-use super::call::{CallError, Request};
+use super::call::CallError;
 
 /// Calls that wait for the task at most. There is one at work; another one is let in only while
 /// the component is being woken; any further is refused as `busy` by the task.
 const MOST_WAITING: usize = 16;
 
 /// A mailbox, and its task's end of it.
-pub(super) fn mailbox() -> (Mailbox, Calls) {
-    let shared = Arc::new(Shared::default());
+pub(super) fn mailbox<T>() -> (Mailbox<T>, Calls<T>) {
+    let queue = Mutex::new(Queue { waiting: VecDeque::new(), is_closed: false });
+    let shared = Arc::new(Shared { queue, arrived: AtomicWaker::new() });
     (Mailbox { shared: Arc::clone(&shared) }, Calls { shared })
 }
 
-#[derive(Debug, Default)]
-struct Shared {
-    queue: Mutex<Queue>,
+#[derive(Debug)]
+struct Shared<T> {
+    queue: Mutex<Queue<T>>,
     arrived: AtomicWaker,
 }
 
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Box<Request>>,
+#[derive(Debug)]
+struct Queue<T> {
+    waiting: VecDeque<T>,
     is_closed: bool,
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl<T> Shared<T> {
+    fn queue(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where calls are put in.
 #[derive(Debug)]
-pub(super) struct Mailbox {
-    shared: Arc<Shared>,
+pub(super) struct Mailbox<T> {
+    shared: Arc<Shared<T>>,
 }
 
-impl Mailbox {
+impl<T> Mailbox<T> {
     /// Puts a call in.
     ///
     /// # Errors
     /// `Busy` when it is full, `Ended` when the task has closed it.
-    pub(super) fn put(&self, request: Request) -> Result<(), CallError> {
+    pub(super) fn put(&self, call: T) -> Result<(), CallError> {
         let mut queue = self.shared.queue();
         if queue.is_closed {
             return Err(CallError::Ended);
@@ -58,7 +60,7 @@ impl Mailbox {
         if queue.waiting.len() >= MOST_WAITING {
             return Err(CallError::Busy);
         }
-        queue.waiting.push_back(Box::new(request));
+        queue.waiting.push_back(call);
         drop(queue);
         self.shared.arrived.wake();
         Ok(())
@@ -67,16 +69,16 @@ impl Mailbox {
 
 /// Where the task takes them out, in their order. Closed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Calls {
-    shared: Arc<Shared>,
+pub(super) struct Calls<T> {
+    shared: Arc<Shared<T>>,
 }
 
-impl Calls {
+impl<T> Calls<T> {
     /// The next call.
     ///
     /// # Cancellation
     /// None is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Box<Request> {
+    pub(super) async fn next(&mut self) -> T {
         std::future::poll_fn(|context| {
             // Listens first and looks then: a call in between is seen by one or the other.
             self.shared.arrived.register(context.waker());
@@ -95,8 +97,49 @@ impl Calls {
     }
 }
 
-impl Drop for Calls {
+impl<T> Drop for Calls<T> {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_come_out_in_their_order_and_wake_who_waits_for_them() {
+        let (mailbox, mut calls) = mailbox();
+        let caller = async {
+            // When the other one waits.
+            tokio::task::yield_now().await;
+            mailbox.put(1).unwrap();
+            mailbox.put(2).unwrap();
+        };
+        let taken = async { [calls.next().await, calls.next().await] };
+        let (taken, ()) = tokio::join!(biased; taken, caller);
+        assert_eq!(taken, [1, 2]);
+        assert_eq!(calls.next().now_or_never(), None);
+    }
+
+    #[test]
+    fn one_too_many_is_refused_as_busy() {
+        let (mailbox, mut calls) = mailbox();
+        (0..MOST_WAITING).for_each(|call| mailbox.put(call).unwrap());
+        assert_eq!(mailbox.put(MOST_WAITING), Err(CallError::Busy));
+        assert_eq!(calls.next().now_or_never(), Some(0));
+        assert_eq!(mailbox.put(MOST_WAITING), Ok(()));
+    }
+
+    #[test]
+    fn when_the_task_is_gone_those_that_wait_are_dropped_and_no_more_let_in() {
+        let (mailbox, calls) = mailbox();
+        let (waiting, late) = (Arc::new(()), Arc::new(()));
+        mailbox.put(Arc::clone(&waiting)).unwrap();
+        drop(calls);
+        assert_eq!(Arc::strong_count(&waiting), 1);
+        assert_eq!(mailbox.put(late), Err(CallError::Ended));
     }
 }

@@ -27,7 +27,7 @@ const WAKE_LIMIT: Duration = Duration::from_secs(30);
 pub(super) struct Task {
     pub(super) line: Line,
     pub(super) scope: Arc<OperationScope>,
-    pub(super) calls: Calls,
+    pub(super) calls: Calls<Box<Request>>,
     pub(super) leave: CancellationToken,
     pub(super) seat: Arc<Seat>,
     pub(super) state: watch::Receiver<SessionState>,
@@ -154,6 +154,7 @@ impl Task {
             Ok(Ok(guest::Answer::Ok(value))) => Ok(value),
             Ok(Ok(guest::Answer::Err(error))) => Err(error),
             Ok(Err(fault)) => {
+                // Who called may have gone, here and below; how it ended is told to the follower.
                 reply.send(Err(CallError::Ended)).ok();
                 return Err(failed(&fault));
             }
@@ -236,7 +237,7 @@ struct Meanwhile<'a, C, L, W> {
     lost: Alarm<'a, L>,
     withdrawn: Alarm<'a, W>,
     scope: &'a OperationScope,
-    calls: &'a mut Calls,
+    calls: &'a mut Calls<Box<Request>>,
 }
 
 impl<C, L, W, T> Meanwhile<'_, C, L, W>

@@ -32,7 +32,7 @@ pub(super) struct Wires {
 
 /// Serves a connection until either side ends it.
 pub(super) async fn run(id: u64, stream: TcpStream, address: SocketAddr, wires: Wires) {
-    // Answers are small and waited for.
+    // Answers are small and waited for. It fails if the connection is over, which the reader notices.
     stream.set_nodelay(true).ok();
     let backlog = Arc::new(Backlog::new());
     let (outgoing, queue) = mpsc::unbounded_channel();
@@ -51,6 +51,7 @@ pub(super) async fn run(id: u64, stream: TcpStream, address: SocketAddr, wires: 
         () = backlog.is_over() => {}
         () = wires.stop.cancelled() => {}
     }
+    // It fails if the server has ended, and forgotten the connection with the rest.
     wires.inbox.send(Message::Closed { id }).await.ok();
 }
 
@@ -101,7 +102,8 @@ impl Reader<'_> {
         let (reply, answer) = oneshot::channel();
         let ask = Message::Word { id: self.id, word, reply };
         self.wires.inbox.send(ask).await.ok()?;
-        // The writer sends it and closes; until then there is nothing to do here.
+        // The writer sends it and closes; until then, or until the server ends, there is nothing to
+        // do here.
         answer.await.ok();
         std::future::pending().await
     }
@@ -167,6 +169,7 @@ impl Writer<'_> {
                 return;
             }
             if is_last {
+                // It fails if the client has closed first.
                 self.output.shutdown().await.ok();
                 return;
             }
