@@ -71,11 +71,7 @@ impl Pair {
         let run = |address: &str| {
             let mut run = Run::start(Rc::new(address.to_owned()))?;
             let outcome = script(&mut run);
-            if let Err(error) = &outcome {
-                run.note(format_args!("the script fails: {error:#}"));
-            }
-            let finished = run.finish().context("close the script's sessions");
-            anyhow::Ok((run.lines, outcome.and(finished)))
+            anyhow::Ok(run.finish(outcome))
         };
         let (apache, embedded) = thread::scope(|scope| {
             let apache = scope.spawn(|| run(self.apache.address()));

@@ -331,8 +331,14 @@ impl Run {
     }
 
     /// Ends the sessions that are still there, so that the next run finds a quiet server.
-    pub(super) fn finish(&mut self) -> Result<()> {
-        self.aside(Run::close_sessions)
+    ///
+    /// Answers the transcript, and how the script went whose outcome this is.
+    pub(super) fn finish(mut self, script: Result<()>) -> (Vec<String>, Result<()>) {
+        if let Err(error) = &script {
+            self.note(format_args!("the script fails: {error:#}"));
+        }
+        let closed = self.aside(Run::close_sessions).context("close the script's sessions");
+        (self.lines, script.and(closed))
     }
 
     fn close_sessions(&mut self) -> Result<()> {

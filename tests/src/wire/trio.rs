@@ -134,9 +134,5 @@ fn play(
     let run = Run::start(Rc::clone(&servers) as Rc<dyn Ground>)?;
     let mut trio = Trio { run, servers };
     let outcome = script(&mut trio);
-    if let Err(error) = &outcome {
-        trio.note(format_args!("the script fails: {error:#}"));
-    }
-    let finished = trio.run.finish().context("close the script's sessions");
-    Ok((trio.run.lines, outcome.and(finished)))
+    Ok(trio.run.finish(outcome))
 }
