@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::entry::{END, HEAD, HIGHEST_ZXID, LOG_HEADER, checksum, decode_record, has_entry};
 use super::error::FilesError;
+use crate::path;
 use crate::txn::{Txn, TxnHeader};
 
 /// What a log has next.
@@ -107,6 +108,9 @@ impl<R: BufRead + Seek> LogReader<R> {
                 Ok((header, _)) if header.zxid > HIGHEST_ZXID => {
                     Err(self.damaged("its zxid is beyond those that servers give"))
                 }
+                Ok((_, txn)) if !creates_where_nodes_can_be(&txn) => {
+                    Err(self.damaged("it creates a node of a path that no server takes"))
+                }
                 Ok((header, txn)) => {
                     self.offset += length;
                     self.last_zxid = header.zxid;
@@ -202,4 +206,17 @@ impl<R: BufRead + Seek> LogReader<R> {
 
 fn as_u64(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+/// Whether all that it creates has a path by which the server was asked for it. One without a name
+/// would make the root its own child.
+fn creates_where_nodes_can_be(txn: &Txn) -> bool {
+    let can_be = |path: &str| path != "/" && path::is_valid(path);
+    match txn {
+        Txn::Create(create) => can_be(&create.path),
+        Txn::CreateContainer(create) => can_be(&create.path),
+        Txn::CreateTtl(create) => can_be(&create.path),
+        Txn::Multi(txns) => txns.iter().all(|sub| creates_where_nodes_can_be(&sub.txn)),
+        _ => true,
+    }
 }

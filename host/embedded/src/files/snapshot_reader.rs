@@ -142,6 +142,9 @@ impl<R: Read> Source<R> {
             let stat = NodeStat::decode(&mut Reader::new(&stat))?;
             // The root goes by its other name.
             let path = if path.is_empty() { "/" } else { path.as_str() };
+            if !path::is_valid(path) {
+                return Err(Bad::Form(format!("{path:?} is a path that no server takes")));
+            }
             let parent = path::split(path).and_then(|(parent, _)| tree.get(parent));
             if parent.is_none() {
                 return Err(Bad::Form(format!("{path:?} has no parent")));

@@ -1,4 +1,5 @@
-//! A snapshot of Apache ZooKeeper's whose access lists were written before a node got its own.
+//! Snapshots by hand: one of Apache ZooKeeper's whose access lists were written before a node got its
+//! own, and those that no server writes.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use wok_embedded::protocol::{Acl, Id, OpCode};
 use wok_embedded::tree::NodeStat;
 use wok_embedded::txn::{CreateTxn, Txn, TxnHeader};
 
-/// Nobody has told what list 9 is.
-fn snapshot() -> Vec<u8> {
+/// Has one node below the root. Nobody has told what list 9 is.
+fn snapshot(path: &str, list: i64) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.raw(b"ZKSN");
     writer.int(2);
@@ -19,7 +20,7 @@ fn snapshot() -> Vec<u8> {
     // No sessions, no lists.
     writer.int(0);
     writer.int(0);
-    for (path, list, czxid) in [("", -1, 0), ("/a", 9, 1)] {
+    for (path, list, czxid) in [("", -1, 0), (path, list, 1)] {
         writer.string(path);
         writer.slice(None);
         writer.long(list);
@@ -38,7 +39,7 @@ fn snapshot() -> Vec<u8> {
 fn the_log_tells_a_list_that_the_snapshot_lacks() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
-    fs::write(directory.snapshot(0), snapshot()).unwrap();
+    fs::write(directory.snapshot(0), snapshot("/a", 9)).unwrap();
     let error = recover(&directory, 0, u64::MAX).expect_err("a node without list");
     let FilesError::DamagedSnapshot { path, .. } = &error else { panic!("{error}") };
     assert_eq!(path, &directory.snapshot(0));
@@ -58,4 +59,19 @@ fn the_log_tells_a_list_that_the_snapshot_lacks() {
     fs::write(directory.log(1), log).unwrap();
     let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
     assert_eq!(**replica.tree().get("/a").unwrap().acl(), *acl);
+}
+
+#[test]
+fn a_node_of_a_path_that_no_server_takes_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
+    let recovered = |path| {
+        fs::write(directory.snapshot(0), snapshot(path, -1)).unwrap();
+        recover(&directory, 0, u64::MAX)
+    };
+    recovered("/a").unwrap();
+    for path in ["//", "/a/", "a", "/a//b"] {
+        let error = recovered(path).expect_err("no such path");
+        assert!(error.to_string().contains(&format!("{path:?}")), "{path}: {error}");
+    }
 }

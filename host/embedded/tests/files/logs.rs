@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 use wok_embedded::files::{DataDir, FilesError, encode_entry, recover};
-use wok_embedded::protocol::Write;
+use wok_embedded::protocol::{OpCode, Write};
+use wok_embedded::txn::{CreateTxn, SubTxn, Txn};
 
 use super::world::{World, create, dump, restart};
 
@@ -166,6 +167,29 @@ fn zxids_that_no_server_gives_are_refused() {
         let (_, recovery) = recover(&world.directory, 0, u64::MAX).unwrap();
         assert_eq!(recovery.unreadable, std::slice::from_ref(&snapshot));
         fs::remove_file(snapshot).unwrap();
+    }
+}
+
+/// The root would be its own child, and whoever counts what lies below it would never end.
+#[test]
+fn nodes_of_paths_that_no_server_takes_are_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut world = World::open(scratch.path());
+    world.ask(7, Write::CreateSession { timeout_ms: 1_000 });
+    let proposal = world.prepare(7, create("/a", b"", 0));
+    let Txn::Create(wanted) = proposal.txn else { panic!("{:?}", proposal.txn) };
+    for path in ["//", "/", "/a/", "a", ""] {
+        let txn = Txn::Create(CreateTxn { path: path.to_owned(), ..wanted.clone() });
+        let several = Txn::Multi(vec![SubTxn { op: OpCode::Create, txn: txn.clone() }]);
+        for txn in [txn, several] {
+            let mut bytes = log().bytes[..16].to_vec();
+            encode_entry(&proposal.header, &txn, &mut bytes);
+            let log = world.directory.log(proposal.header.zxid);
+            fs::write(&log, bytes).unwrap();
+            let error = recover(&world.directory, 0, u64::MAX).expect_err("no such path");
+            assert!(matches!(error, FilesError::DamagedLog { offset: 16, .. }), "{path}: {error}");
+            fs::remove_file(log).unwrap();
+        }
     }
 }
 
