@@ -15,7 +15,6 @@ mod voice;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub use call::{Answer, Call, CallError};
@@ -67,9 +66,8 @@ impl std::fmt::Debug for Join {
 /// A participant, as whoever joined it sees it. Dropping it ends the participant.
 #[derive(Debug)]
 pub struct Participant {
-    id: String,
+    id: Arc<str>,
     mailbox: Mailbox<Box<Request>>,
-    leave: CancellationToken,
     seat: Arc<Seat>,
     session: Arc<Session>,
 }
@@ -87,26 +85,24 @@ impl Participant {
         let seat = Arc::new(session.join(join.mount.path(), join.seat)?);
         let line = Line::default();
         let follower = line.follower(Arc::downgrade(&seat));
-        let id = session.clock().uuid().simple().to_string();
+        let id = Arc::<str>::from(session.clock().uuid().simple().to_string());
         let scope = Arc::new(OperationScope::new());
         let surroundings = Surroundings {
             seat: Arc::clone(&seat),
             mount: join.mount,
             scope: Arc::clone(&scope),
-            voice: Arc::new(ParticipantVoice::new(line.clone(), &join.recipe, &id)),
-            id: id.clone(),
+            voice: Arc::new(ParticipantVoice::new(line.clone(), &join.recipe, Arc::clone(&id))),
+            id: Arc::clone(&id),
             owner: join.owner,
             time: Arc::new(HostTimeAndChance::new(Arc::clone(session.clock()))),
             limits: join.limits,
             witness: join.witness,
         };
         let (mailbox, calls) = mailbox();
-        let leave = CancellationToken::new();
         let mut task = Task {
             line: line.clone(),
             scope,
             calls,
-            leave: leave.clone(),
             seat: Arc::clone(&seat),
             state: session.state(),
         };
@@ -123,7 +119,7 @@ impl Participant {
             task.run(starting.await).await;
         });
         let session = Arc::clone(session);
-        Ok((Participant { id, mailbox, leave, seat, session }, follower))
+        Ok((Participant { id, mailbox, seat, session }, follower))
     }
 
     /// The participant's id.
@@ -141,10 +137,8 @@ impl Participant {
     /// Dropping the future withdraws the call.
     pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let (reply, answer) = oneshot::channel();
-        let withdraw = call.withdrawn.clone().drop_guard();
         self.mailbox.put(Box::new(Request { call, reply }))?;
         let answer = answer.await.unwrap_or(Err(CallError::Ended));
-        withdraw.disarm();
         match answer {
             // It may have waited here for long, as where this process was stopped.
             Ok(Answer { holds: true, .. }) if !self.seat.is_live() => Err(CallError::Ended),
@@ -154,7 +148,7 @@ impl Participant {
 
     /// Asks the participant to end. Its follower is told when it has.
     pub fn leave(&self) {
-        self.leave.cancel();
+        self.mailbox.leave();
     }
 
     /// Whether the participant holds a claim at this very moment, as far as anyone can know.
@@ -181,6 +175,6 @@ impl Participant {
 
 impl Drop for Participant {
     fn drop(&mut self) {
-        self.leave.cancel();
+        self.mailbox.leave();
     }
 }

@@ -53,7 +53,7 @@ pub async fn acquire(
     mut observe: impl FnMut(&Notice),
 ) -> Attempt {
     let Acquire { arguments, deadline, withdrawn } = acquire;
-    let call = Call { arguments, deadline, withdrawn: withdrawn.clone() };
+    let call = Call { arguments, deadline, withdrawn: Some(withdrawn.clone()) };
     let mut call = std::pin::pin!(participant.call(call));
     let mut answered = false;
     let mut held = None;

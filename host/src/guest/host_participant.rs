@@ -15,7 +15,7 @@ use crate::session;
 impl Host for State {
     async fn id(&mut self) -> Result<String> {
         self.count_calls(1).await?;
-        Ok(self.surroundings.id.clone())
+        Ok(self.surroundings.id.to_string())
     }
 
     async fn owner(&mut self) -> Result<String> {

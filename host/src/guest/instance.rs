@@ -94,7 +94,8 @@ impl Instance {
         let turn = Arc::clone(&self.turn);
         let budget = surroundings.limits.cpu_per_call;
         let starting = Box::pin(Live::instantiate(module, surroundings, guest, turn));
-        self.live = Some(self.metered("start", starting, budget).await?);
+        let started = self.metered(starting, budget).await;
+        self.live = Some(started.unwrap_or_else(|CpuSpent| Err(self.spent("start", budget)))?);
         Ok(())
     }
 
@@ -210,32 +211,26 @@ impl Instance {
         let function = Arc::clone(&call.function);
         let pace = self.module.engine().pace();
         let calling = Box::pin(live.enter(pace, Arc::clone(&self.guest), call));
-        let (live, value) = self.metered(&function.name, calling, budget).await?;
+        let ran = self.metered(calling, budget).await;
+        let ran = ran.unwrap_or_else(|CpuSpent| Err(self.spent(&function.name, budget)));
+        let (live, value) = ran?;
         self.live = Some(live);
         Ok(value)
     }
 
     /// Has a call take its turns.
-    async fn metered<T: Send + 'static>(
-        &self,
-        operation: &str,
-        call: Running<Result<T, Fault>>,
-        budget: Duration,
-    ) -> Result<T, Fault> {
+    fn metered<T: Send + 'static>(&self, call: Running<T>, budget: Duration) -> Metered<T> {
         let turn = Arc::clone(&self.turn);
         let engine = self.module.engine().clone();
-        let metered = match engine.pace() {
+        match engine.pace() {
             Pace::Clock => Metered::new(call, budget, turn, engine),
             Pace::Fuel(_) => Metered::without_clock(call, turn, engine),
-        };
-        match metered.await {
-            Ok(outcome) => outcome,
-            Err(CpuSpent) => Err(Fault::CpuSpent {
-                guest: self.guest.to_string(),
-                operation: operation.to_owned(),
-                budget,
-            }),
         }
+    }
+
+    fn spent(&self, operation: &str, budget: Duration) -> Fault {
+        let (guest, operation) = (self.guest.to_string(), operation.to_owned());
+        Fault::CpuSpent { guest, operation, budget }
     }
 
     fn dead(&self) -> Fault {

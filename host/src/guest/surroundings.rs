@@ -25,7 +25,7 @@ pub struct Surroundings {
     /// Where what it says goes.
     pub voice: Arc<dyn Voice>,
     /// The participant's id.
-    pub id: String,
+    pub id: Arc<str>,
     /// Who asked for the participant.
     pub owner: String,
     /// Its clock and its dice.

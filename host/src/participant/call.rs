@@ -1,8 +1,10 @@
 //! Calls to a participant's operations.
 
+use std::future::pending;
+
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::guest::Arguments;
@@ -14,8 +16,9 @@ pub struct Call {
     pub arguments: Arguments,
     /// When the caller stops waiting. The module then cleans up and returns.
     pub deadline: Option<Instant>,
-    /// Cancelled when the caller withdraws.
-    pub withdrawn: CancellationToken,
+    /// Cancelled by a caller that withdraws and waits to hear what became of it. One that does not
+    /// wait drops the call.
+    pub withdrawn: Option<CancellationToken>,
 }
 
 /// How an operation that ran to its end ended.
@@ -47,22 +50,51 @@ pub enum CallError {
     Ended,
 }
 
+/// Where a call is answered.
+pub(crate) type Reply = oneshot::Sender<Result<Answer, CallError>>;
+
 /// A call on its way to the participant's task.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) call: Call,
-    pub(crate) reply: oneshot::Sender<Result<Answer, CallError>>,
+    pub(crate) reply: Reply,
 }
 
 impl Request {
-    /// Completes when the caller does not want the answer any more.
-    pub(crate) async fn until_withdrawn(call: &Call) {
-        match call.deadline {
-            Some(deadline) => {
-                let timed = tokio::time::timeout_at(deadline, call.withdrawn.cancelled());
-                timed.await.ok();
+    /// Whether the caller does not want the answer any more.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.call.is_withdrawn() || self.reply.is_closed()
+    }
+}
+
+impl Call {
+    /// Whether its deadline has passed, or its caller has said that it withdraws.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.withdrawn.as_ref().is_some_and(CancellationToken::is_cancelled)
+            || self.deadline.is_some_and(|it| Instant::now() >= it)
+    }
+
+    /// Completes when the caller does not want the answer any more, which it also shows by being
+    /// gone from `reply`.
+    pub(crate) async fn until_withdrawn(&self, reply: &mut Reply) {
+        let withdrawn = async {
+            match &self.withdrawn {
+                Some(withdrawn) => withdrawn.cancelled().await,
+                None => pending().await,
             }
-            None => call.withdrawn.cancelled().await,
+        };
+        let late = async {
+            match self.deadline {
+                // Boxed: most have none, and a future keeps room for every branch.
+                Some(deadline) => Box::pin(sleep_until(deadline)).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = reply.closed() => {}
+            () = withdrawn => {}
+            () = late => {}
         }
     }
 }

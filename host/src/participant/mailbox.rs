@@ -1,4 +1,4 @@
-//! Calls on their way to a participant's task.
+//! Calls on their way to a participant's task, and the word that it is to end.
 //!
 //! A channel of tokio's sets room for 32 messages aside, whatever its bound, and there may be
 //! thousands of participants that nobody calls. One of futures' is bounded only where each sender has
@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_util::task::AtomicWaker;
 
@@ -18,7 +18,8 @@ const MOST_WAITING: usize = 16;
 
 /// A mailbox, and its task's end of it.
 pub(super) fn mailbox<T>() -> (Mailbox<T>, Calls<T>) {
-    let queue = Mutex::new(Queue { waiting: VecDeque::new(), is_closed: false });
+    let queue = Queue { waiting: VecDeque::new(), is_closed: false, is_to_leave: false };
+    let queue = Mutex::new(queue);
     let shared = Arc::new(Shared { queue, arrived: AtomicWaker::new() });
     (Mailbox { shared: Arc::clone(&shared) }, Calls { shared })
 }
@@ -33,6 +34,7 @@ struct Shared<T> {
 struct Queue<T> {
     waiting: VecDeque<T>,
     is_closed: bool,
+    is_to_leave: bool,
 }
 
 impl<T> Shared<T> {
@@ -65,9 +67,16 @@ impl<T> Mailbox<T> {
         self.shared.arrived.wake();
         Ok(())
     }
+
+    /// Tells the task that it is to end. It stays told.
+    pub(super) fn leave(&self) {
+        self.shared.queue().is_to_leave = true;
+        self.shared.arrived.wake();
+    }
 }
 
-/// Where the task takes them out, in their order. Closed when it is dropped.
+/// Where the task takes them out, in their order. Closed when it is dropped. One task waits here,
+/// with one waker for all that it waits for.
 #[derive(Debug)]
 pub(super) struct Calls<T> {
     shared: Arc<Shared<T>>,
@@ -78,13 +87,33 @@ impl<T> Calls<T> {
     ///
     /// # Cancellation
     /// None is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> T {
-        std::future::poll_fn(|context| {
-            // Listens first and looks then: a call in between is seen by one or the other.
-            self.shared.arrived.register(context.waker());
-            self.shared.queue().waiting.pop_front().map_or(Poll::Pending, Poll::Ready)
-        })
-        .await
+    pub(super) async fn next(&self) -> T {
+        std::future::poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// As [`Self::next`].
+    pub(super) fn poll_next(&self, context: &mut Context<'_>) -> Poll<T> {
+        self.poll(context, |queue| queue.waiting.pop_front())
+    }
+
+    /// Completes when the task is to end.
+    pub(super) async fn until_leave(&self) {
+        std::future::poll_fn(|context| self.poll_leave(context)).await;
+    }
+
+    /// As [`Self::until_leave`].
+    pub(super) fn poll_leave(&self, context: &mut Context<'_>) -> Poll<()> {
+        self.poll(context, |queue| queue.is_to_leave.then_some(()))
+    }
+
+    fn poll<U>(
+        &self,
+        context: &mut Context<'_>,
+        look: impl FnOnce(&mut Queue<T>) -> Option<U>,
+    ) -> Poll<U> {
+        // Listens first and looks then: what comes in between is seen by one or the other.
+        self.shared.arrived.register(context.waker());
+        look(&mut self.shared.queue()).map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Lets no call in any more, and drops those that wait, by which their callers learn of it.
@@ -111,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn calls_come_out_in_their_order_and_wake_who_waits_for_them() {
-        let (mailbox, mut calls) = mailbox();
+        let (mailbox, calls) = mailbox();
         let caller = async {
             // When the other one waits.
             tokio::task::yield_now().await;
@@ -126,11 +155,25 @@ mod tests {
 
     #[test]
     fn one_too_many_is_refused_as_busy() {
-        let (mailbox, mut calls) = mailbox();
+        let (mailbox, calls) = mailbox();
         (0..MOST_WAITING).for_each(|call| mailbox.put(call).unwrap());
         assert_eq!(mailbox.put(MOST_WAITING), Err(CallError::Busy));
         assert_eq!(calls.next().now_or_never(), Some(0));
         assert_eq!(mailbox.put(MOST_WAITING), Ok(()));
+    }
+
+    #[tokio::test]
+    async fn that_it_is_to_end_wakes_the_task_and_stays_said() {
+        let (mailbox, calls) = mailbox();
+        let caller = async {
+            // When the other one waits.
+            tokio::task::yield_now().await;
+            mailbox.put(1).unwrap();
+            mailbox.leave();
+        };
+        tokio::join!(biased; calls.until_leave(), caller);
+        assert_eq!(calls.next().now_or_never(), Some(1));
+        assert_eq!(calls.until_leave().now_or_never(), Some(()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a participant tells those who follow it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
@@ -105,14 +105,17 @@ struct Queue {
 
 /// The participant's end of a line to its follower.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Line {
-    queue: Arc<Mutex<Queue>>,
-    arrived: Arc<Notify>,
+pub(crate) struct Line(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    arrived: Notify,
 }
 
 impl Line {
     pub(crate) fn tell(&self, notice: Notice) {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = self.queue();
         if queue.ended {
             return;
         }
@@ -138,7 +141,11 @@ impl Line {
         }
         queue.notices.push_back(notice);
         drop(queue);
-        self.arrived.notify_one();
+        self.0.arrived.notify_one();
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has something told, whatever becomes of the participant's task.
@@ -182,7 +189,7 @@ impl Follower {
     pub async fn next(&mut self) -> Option<Notice> {
         loop {
             {
-                let mut queue = self.line.queue.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut queue = self.line.queue();
                 while let Some(notice) = queue.notices.pop_front() {
                     if !matches!(notice, Notice::Held { .. }) || self.is_live() {
                         return Some(notice);
@@ -194,7 +201,7 @@ impl Follower {
                     return None;
                 }
             }
-            self.line.arrived.notified().await;
+            self.line.0.arrived.notified().await;
         }
     }
 
@@ -204,7 +211,7 @@ impl Follower {
 
     /// How many notices a slow follower has missed.
     pub fn dropped(&self) -> u64 {
-        self.line.queue.lock().unwrap_or_else(PoisonError::into_inner).dropped
+        self.line.queue().dropped
     }
 }
 

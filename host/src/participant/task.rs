@@ -2,14 +2,15 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use futures_util::FutureExt;
+use tokio::sync::watch;
+use tokio::time::Sleep;
 
 use super::alarm::Alarm;
-use super::call::{Answer, Call, CallError, Request};
+use super::call::{Answer, Call, CallError, Reply, Request};
 use super::mailbox::Calls;
 use super::notice::{Ending, Line, Loss, Notice};
 use crate::guest::{self, Fault, Instance, OperationScope};
@@ -28,7 +29,6 @@ pub(super) struct Task {
     pub(super) line: Line,
     pub(super) scope: Arc<OperationScope>,
     pub(super) calls: Calls<Box<Request>>,
-    pub(super) leave: CancellationToken,
     pub(super) seat: Arc<Seat>,
     pub(super) state: watch::Receiver<SessionState>,
 }
@@ -77,7 +77,7 @@ impl Task {
                 Happening::Leave => return Ending::Left,
                 Happening::Fired => self.wake(instance, &mut waiting).await,
                 // Its time passed while the component was being woken.
-                Happening::Called(request) if is_withdrawn(&request.call) => {
+                Happening::Called(request) if request.is_withdrawn() => {
                     // Who has withdrawn may have gone.
                     request.reply.send(Err(CallError::Cancelled)).ok();
                     Ok(())
@@ -99,7 +99,7 @@ impl Task {
             biased;
             why = until_session_lost(&mut self.state, &self.line) => Happening::SessionLost(why),
             path = self.seat.until_claim_lost() => Happening::ClaimLost(path),
-            () = self.leave.cancelled() => Happening::Leave,
+            () = self.calls.until_leave() => Happening::Leave,
             () = fired => Happening::Fired,
             request = self.calls.next() => Happening::Called(request),
         }
@@ -107,48 +107,38 @@ impl Task {
 
     async fn wake(&mut self, instance: &mut Instance, waiting: &mut Option<Box<Request>>) -> Ended {
         self.scope.begin();
-        let limit = tokio::time::sleep(WAKE_LIMIT);
-        let withdrawn = async {
-            tokio::select! {
-                biased;
-                () = limit => {}
-                () = self.leave.cancelled() => {}
-            }
-        };
-        let (call, withdrawn) = (pin!(instance.wake()), pin!(withdrawn));
+        let (call, limit) = (pin!(instance.wake()), pin!(tokio::time::sleep(WAKE_LIMIT)));
         let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
         let meanwhile = Meanwhile {
             call,
             lost: Alarm::new(lost),
-            withdrawn: Alarm::new(withdrawn),
+            withdrawn: Alarm::new(limit),
             scope: &self.scope,
-            calls: &mut self.calls,
+            calls: &self.calls,
+            intake: Intake::HoldOne(waiting),
+            grace: None,
         };
-        let woken = meanwhile.attend(Intake::HoldOne(waiting)).await?;
+        let woken = meanwhile.await?;
         woken.map_err(|fault| failed(&fault))
     }
 
     async fn operate(&mut self, instance: &mut Instance, request: Box<Request>) -> Ended {
-        let Request { call, reply } = *request;
+        let Request { call, mut reply } = *request;
         self.scope.begin();
-        let withdrawn = async {
-            tokio::select! {
-                biased;
-                () = Request::until_withdrawn(&call) => {}
-                () = self.leave.cancelled() => {}
-            }
-        };
         let attended = {
-            let (answer, withdrawn) = (pin!(instance.call(&call.arguments)), pin!(withdrawn));
+            let answer = pin!(instance.call(&call.arguments));
+            let withdrawn = pin!(call.until_withdrawn(&mut reply));
             let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
             let meanwhile = Meanwhile {
                 call: answer,
                 lost: Alarm::new(lost),
                 withdrawn: Alarm::new(withdrawn),
                 scope: &self.scope,
-                calls: &mut self.calls,
+                calls: &self.calls,
+                intake: Intake::Refuse,
+                grace: None,
             };
-            meanwhile.attend(Intake::Refuse).await
+            meanwhile.await
         };
         let value = match attended {
             Ok(Ok(guest::Answer::Ok(value))) => Ok(value),
@@ -159,7 +149,7 @@ impl Task {
                 return Err(failed(&fault));
             }
             Err(ending) => {
-                let cancelled = is_withdrawn(&call);
+                let cancelled = call.is_withdrawn();
                 let error = if cancelled { CallError::Cancelled } else { CallError::Ended };
                 reply.send(Err(error)).ok();
                 return Err(ending);
@@ -173,7 +163,7 @@ impl Task {
         &self,
         instance: &mut Instance,
         call: &Call,
-        reply: oneshot::Sender<Result<Answer, CallError>>,
+        reply: Reply,
         value: Result<serde_json::Value, serde_json::Value>,
     ) -> Ended {
         let holds = self.seat.has_claim();
@@ -182,7 +172,7 @@ impl Task {
             let why = "the session's local deadline passed".to_owned();
             return Err(Ending::Lost(Loss::Session(why)));
         }
-        let was_cancelled = self.scope.is_cancelled() && is_withdrawn(call) && value.is_err();
+        let was_cancelled = self.scope.is_cancelled() && call.is_withdrawn() && value.is_err();
         let answer = match was_cancelled {
             true => Err(CallError::Cancelled),
             false => Ok(Answer { value, holds, watches: instance.has_watches() }),
@@ -218,10 +208,6 @@ fn failed(fault: &Fault) -> Ending {
     Ending::Failed(fault.to_string())
 }
 
-fn is_withdrawn(call: &Call) -> bool {
-    call.withdrawn.is_cancelled() || call.deadline.is_some_and(|it| Instant::now() >= it)
-}
-
 /// What to do with calls that arrive meanwhile.
 enum Intake<'a> {
     /// An operation is under way: a second one is refused, never queued.
@@ -230,52 +216,57 @@ enum Intake<'a> {
     HoldOne(&'a mut Option<Box<Request>>),
 }
 
-/// A call into the component, and whatever else may happen meanwhile. All of it is pinned by whoever
-/// starts it: a future that is handed over by value is kept twice.
+/// A call into the component, and whatever else may happen meanwhile. Once `withdrawn` completes, or
+/// the participant is to end, the operation is cancelled and has a grace to return in.
+///
+/// A future by hand, and what it polls is pinned by whoever starts it: one of `select` keeps room for
+/// all that it is given twice.
 struct Meanwhile<'a, C, L, W> {
     call: Pin<&'a mut C>,
     lost: Alarm<'a, L>,
     withdrawn: Alarm<'a, W>,
     scope: &'a OperationScope,
-    calls: &'a mut Calls<Box<Request>>,
+    calls: &'a Calls<Box<Request>>,
+    intake: Intake<'a>,
+    /// Boxed: hardly any call needs one.
+    grace: Option<Pin<Box<Sleep>>>,
 }
 
-impl<C, L, W, T> Meanwhile<'_, C, L, W>
+impl<C, L, W, T> Future for Meanwhile<'_, C, L, W>
 where
     C: Future<Output = Result<T, Fault>>,
     L: Future<Output = Loss>,
     W: Future<Output = ()>,
 {
-    /// Waits for the call. Once `withdrawn` completes, the operation is cancelled and has a grace
-    /// to return in.
-    async fn attend(mut self, mut intake: Intake<'_>) -> Result<Result<T, Fault>, Ending> {
-        let mut grace: Option<Instant> = None;
+    type Output = Result<Result<T, Fault>, Ending>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
         loop {
-            let grace_spent = async {
-                match grace {
-                    Some(end) => tokio::time::sleep_until(end).await,
-                    None => std::future::pending().await,
-                }
-            };
-            // All but the mailbox are kept across turns, and the mailbox keeps its messages.
-            tokio::select! {
-                biased;
-                loss = &mut self.lost => return Err(Ending::Lost(loss)),
-                outcome = &mut self.call => return Ok(outcome),
-                () = &mut self.withdrawn, if grace.is_none() => {
-                    self.scope.cancel();
-                    grace = Some(Instant::now() + GRACE);
-                }
-                () = grace_spent => {
+            if let Poll::Ready(loss) = this.lost.poll_unpin(context) {
+                return Poll::Ready(Err(Ending::Lost(loss)));
+            }
+            if let Poll::Ready(outcome) = this.call.as_mut().poll(context) {
+                return Poll::Ready(Ok(outcome));
+            }
+            if let Some(grace) = &mut this.grace {
+                if grace.poll_unpin(context).is_ready() {
                     let fault =
                         format!("the module did not return within {GRACE:?} of being cancelled");
                     tracing::warn!(fault);
-                    return Err(Ending::Failed(fault));
+                    return Poll::Ready(Err(Ending::Failed(fault)));
                 }
-                request = self.calls.next() => match &mut intake {
-                    Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
-                    _ => drop(request.reply.send(Err(CallError::Busy))),
-                },
+            } else if this.withdrawn.poll_unpin(context).is_ready()
+                || this.calls.poll_leave(context).is_ready()
+            {
+                this.scope.cancel();
+                this.grace = Some(Box::pin(tokio::time::sleep(GRACE)));
+                continue;
+            }
+            let request = ready!(this.calls.poll_next(context));
+            match &mut this.intake {
+                Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
+                _ => drop(request.reply.send(Err(CallError::Busy))),
             }
         }
     }

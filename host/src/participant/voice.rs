@@ -1,5 +1,7 @@
 //! Where a component's words go: to the follower, and to the log.
 
+use std::sync::Arc;
+
 use crate::guest::{LogLevel, Voice};
 use crate::session::Fence;
 
@@ -10,13 +12,12 @@ use super::notice::{Line, Notice};
 pub(super) struct ParticipantVoice {
     line: Line,
     recipe: String,
-    participant: String,
+    participant: Arc<str>,
 }
 
 impl ParticipantVoice {
-    pub(super) fn new(line: Line, recipe: &str, participant: &str) -> Self {
-        let (recipe, participant) = (recipe.to_owned(), participant.to_owned());
-        ParticipantVoice { line, recipe, participant }
+    pub(super) fn new(line: Line, recipe: &str, participant: Arc<str>) -> Self {
+        ParticipantVoice { line, recipe: recipe.to_owned(), participant }
     }
 }
 
@@ -38,7 +39,7 @@ impl Voice for ParticipantVoice {
     }
 
     fn log(&self, level: LogLevel, message: &str) {
-        let (recipe, participant) = (&self.recipe, &self.participant);
+        let (recipe, participant) = (&*self.recipe, &*self.participant);
         match level {
             LogLevel::Debug => tracing::debug!(target: "wok::recipe", recipe, participant, message),
             LogLevel::Info => tracing::info!(target: "wok::recipe", recipe, participant, message),

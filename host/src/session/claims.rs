@@ -191,23 +191,30 @@ impl Seat {
             }
             // The data changed, or the watch came back with a stale word: look, and watch again.
             // Boxed, as all that is rare: a future has room for every branch.
-            match Box::pin(self.read_and_watch(&path)).await {
-                Ok((stat, watch)) if stat.czxid == czxid => {
-                    if let Some(part) = self.claims().part(&path) {
-                        part.watch = watch;
-                    }
+            if !Box::pin(self.stands_still(&path, czxid)).await {
+                return path;
+            }
+        }
+    }
+
+    /// Whether a claim's znode is there as it was, and is watched again.
+    async fn stands_still(&self, path: &str, czxid: i64) -> bool {
+        match self.read_and_watch(path).await {
+            Ok((stat, watch)) if stat.czxid == czxid => {
+                if let Some(part) = self.claims().part(path) {
+                    part.watch = watch;
                 }
-                Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
-                    if self.claims().part(&path).is_some_and(|part| !part.ending) {
-                        return path;
-                    }
-                }
-                Err(Failure::SessionLost) => std::future::pending().await,
-                // Nothing can be said of the claim any more, so it is not held.
-                Err(failure) => {
-                    tracing::warn!(path, %failure, "the claim's znode cannot be read");
-                    return path;
-                }
+                true
+            }
+            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
+                // One that is being deleted by us is lost to nobody.
+                self.claims().part(path).is_none_or(|part| part.ending)
+            }
+            Err(Failure::SessionLost) => std::future::pending().await,
+            // Nothing can be said of the claim any more, so it is not held.
+            Err(failure) => {
+                tracing::warn!(path, %failure, "the claim's znode cannot be read");
+                false
             }
         }
     }

@@ -166,8 +166,11 @@ impl Running {
             self.world.recorder.note(What::Withdrawn { participant, call });
             std::future::pending::<()>().await;
         };
-        let answering =
-            joined.participant.call(Call { arguments, deadline, withdrawn: withdrawn.clone() });
+        let answering = joined.participant.call(Call {
+            arguments,
+            deadline,
+            withdrawn: Some(withdrawn.clone()),
+        });
         let answer = tokio::select! {
             biased;
             answer = answering => answer,

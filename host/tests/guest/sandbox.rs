@@ -156,7 +156,7 @@ impl Sandbox {
             mount: Mount::new("/app").unwrap(),
             scope: Arc::clone(&self.scope),
             voice: self.heard.clone(),
-            id: "p1".to_owned(),
+            id: "p1".into(),
             owner: "a test".to_owned(),
             time: Arc::clone(&self.time),
             witness: None,

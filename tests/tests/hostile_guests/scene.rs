@@ -187,7 +187,7 @@ fn compiled() -> PathBuf {
 }
 
 fn call(arguments: &Arguments, deadline: Option<Instant>) -> Call {
-    Call { arguments: arguments.clone(), deadline, withdrawn: CancellationToken::new() }
+    Call { arguments: arguments.clone(), deadline, withdrawn: None }
 }
 
 impl Neighbour {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 use wok::Host;
 use wok::guest::{Arguments, Limits, Module, Mount};
 use wok::modules::ModuleSource;
@@ -80,8 +79,7 @@ impl Contender {
     }
 
     async fn call(&self, arguments: &Arguments) -> Result<Answer> {
-        let withdrawn = CancellationToken::new();
-        let call = Call { arguments: arguments.clone(), deadline: None, withdrawn };
+        let call = Call { arguments: arguments.clone(), deadline: None, withdrawn: None };
         Ok(self.participant.call(call).await?)
     }
 }

@@ -130,7 +130,7 @@ impl Stage {
             mount: Mount::new("/sandbox")?,
             scope: Arc::new(OperationScope::new()),
             voice: Arc::new(Silence),
-            id: "0".repeat(32),
+            id: "0".repeat(32).into(),
             owner: String::new(),
             time: Arc::new(HostTimeAndChance::new(Arc::new(SystemClock))),
             witness: None,

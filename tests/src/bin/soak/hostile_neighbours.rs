@@ -317,7 +317,7 @@ fn call(arguments: &Arguments, wait: Option<Duration>) -> Call {
     Call {
         arguments: arguments.clone(),
         deadline: wait.map(|wait| tokio::time::Instant::now() + wait),
-        withdrawn: CancellationToken::new(),
+        withdrawn: None,
     }
 }
 
