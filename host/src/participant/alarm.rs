@@ -1,20 +1,17 @@
-//! Futures that hardly ever complete, beside one that is polled all the time.
+//! A bell for futures that hardly ever complete, beside one that is polled all the time.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 use futures_util::task::AtomicWaker;
 
-/// A future that is polled only when it was woken itself.
+/// Wakes its task for futures that are polled only when one of them was woken.
 ///
 /// A task is woken for one of the futures that it waits for, and polls them all. Where the others
 /// are there just in case, that is most of what it does; this makes it one look at a flag.
 #[derive(Debug)]
-pub(super) struct Alarm<'a, F> {
-    future: Pin<&'a mut F>,
+pub(super) struct Alarm {
     bell: Arc<Bell>,
     waker: Waker,
 }
@@ -36,69 +33,64 @@ impl Wake for Bell {
     }
 }
 
-impl<'a, F: Future> Alarm<'a, F> {
-    pub(super) fn new(future: Pin<&'a mut F>) -> Self {
+impl Alarm {
+    pub(super) fn new() -> Self {
         // Rung from the beginning, for the first poll.
         let bell = Arc::new(Bell { is_rung: AtomicBool::new(true), task: AtomicWaker::new() });
         let waker = Waker::from(Arc::clone(&bell));
-        Alarm { future, bell, waker }
+        Alarm { bell, waker }
     }
-}
 
-impl<F: Future> Future for Alarm<'_, F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+    /// Whether it rang since this was last asked. If so, whoever asks polls its futures, all of
+    /// them, with [`Self::waker`].
+    pub(super) fn rang(&self, context: &Context<'_>) -> bool {
         // First, so that no ring is missed by both.
         self.bell.task.register(context.waker());
-        if !self.bell.is_rung.swap(false, Ordering::Acquire) {
-            return Poll::Pending;
-        }
-        let Alarm { future, waker, .. } = &mut *self;
-        future.as_mut().poll(&mut Context::from_waker(waker))
+        self.bell.is_rung.swap(false, Ordering::Acquire)
+    }
+
+    /// What rings it.
+    pub(super) fn waker(&self) -> &Waker {
+        &self.waker
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::future::poll_fn;
     use std::pin::pin;
+    use std::task::Poll;
 
-    use futures_util::poll;
     use tokio::sync::Notify;
 
     use super::*;
 
-    #[tokio::test]
-    async fn it_is_polled_once_and_then_only_when_it_was_woken() {
-        let (polls, ready) = (Cell::new(0), Notify::new());
+    #[test]
+    fn it_rings_once_and_then_only_when_a_future_was_woken() {
+        let (alarm, ready) = (Alarm::new(), Notify::new());
         let mut notified = pin!(ready.notified());
-        let counted = poll_fn(|context| {
-            polls.set(polls.get() + 1);
-            notified.as_mut().poll(context)
-        });
-        let counted = pin!(counted);
-        let mut alarm = Alarm::new(counted);
-        assert_eq!(poll!(&mut alarm), Poll::Pending);
-        assert_eq!(poll!(&mut alarm), Poll::Pending);
-        assert_eq!(polls.get(), 1);
+        let context = Context::from_waker(Waker::noop());
+        assert!(alarm.rang(&context));
+        let mut beside = Context::from_waker(alarm.waker());
+        assert_eq!(notified.as_mut().poll(&mut beside), Poll::Pending);
+        assert!(!alarm.rang(&context));
         ready.notify_one();
-        assert_eq!(poll!(&mut alarm), Poll::Ready(()));
-        assert_eq!(polls.get(), 2);
+        assert!(alarm.rang(&context));
+        assert!(!alarm.rang(&context));
     }
 
     #[tokio::test]
-    async fn its_ring_wakes_the_task_that_polled_it_last() {
-        let ready = Arc::new(Notify::new());
-        let notified = pin!(ready.notified());
-        let mut alarm = Alarm::new(notified);
-        assert_eq!(poll!(&mut alarm), Poll::Pending);
-        let ringer = Arc::clone(&ready);
+    async fn its_ring_wakes_the_task_that_asked_last() {
+        let (alarm, ready) = (Alarm::new(), Notify::new());
+        let mut notified = pin!(ready.notified());
+        let rung = poll_fn(|context| match alarm.rang(context) {
+            true => notified.as_mut().poll(&mut Context::from_waker(alarm.waker())),
+            false => Poll::Pending,
+        });
         let ringing = async {
             tokio::task::yield_now().await;
-            ringer.notify_one();
+            ready.notify_one();
         };
-        tokio::join!(alarm, ringing);
+        tokio::join!(biased; rung, ringing);
     }
 }

@@ -79,13 +79,13 @@ impl Call {
     pub(crate) async fn until_withdrawn(&self, reply: &mut Reply) {
         let withdrawn = async {
             match &self.withdrawn {
-                Some(withdrawn) => withdrawn.cancelled().await,
+                // Boxed, here and below: most have none, and a future keeps room for every branch.
+                Some(withdrawn) => Box::pin(withdrawn.cancelled()).await,
                 None => pending().await,
             }
         };
         let late = async {
             match self.deadline {
-                // Boxed: most have none, and a future keeps room for every branch.
                 Some(deadline) => Box::pin(sleep_until(deadline)).await,
                 None => pending().await,
             }

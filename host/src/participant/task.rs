@@ -111,8 +111,9 @@ impl Task {
         let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
         let meanwhile = Meanwhile {
             call,
-            lost: Alarm::new(lost),
-            withdrawn: Alarm::new(limit),
+            lost,
+            withdrawn: limit,
+            alarm: Alarm::new(),
             scope: &self.scope,
             calls: &self.calls,
             intake: Intake::HoldOne(waiting),
@@ -131,8 +132,9 @@ impl Task {
             let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
             let meanwhile = Meanwhile {
                 call: answer,
-                lost: Alarm::new(lost),
-                withdrawn: Alarm::new(withdrawn),
+                lost,
+                withdrawn,
+                alarm: Alarm::new(),
                 scope: &self.scope,
                 calls: &self.calls,
                 intake: Intake::Refuse,
@@ -223,8 +225,10 @@ enum Intake<'a> {
 /// all that it is given twice.
 struct Meanwhile<'a, C, L, W> {
     call: Pin<&'a mut C>,
-    lost: Alarm<'a, L>,
-    withdrawn: Alarm<'a, W>,
+    lost: Pin<&'a mut L>,
+    withdrawn: Pin<&'a mut W>,
+    /// For the two of them.
+    alarm: Alarm,
     scope: &'a OperationScope,
     calls: &'a Calls<Box<Request>>,
     intake: Intake<'a>,
@@ -243,8 +247,15 @@ where
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         loop {
-            if let Poll::Ready(loss) = this.lost.poll_unpin(context) {
-                return Poll::Ready(Err(Ending::Lost(loss)));
+            let mut is_withdrawn = false;
+            if this.alarm.rang(context) {
+                let mut beside = Context::from_waker(this.alarm.waker());
+                if let Poll::Ready(loss) = this.lost.poll_unpin(&mut beside) {
+                    return Poll::Ready(Err(Ending::Lost(loss)));
+                }
+                // It completes once.
+                is_withdrawn =
+                    this.grace.is_none() && this.withdrawn.poll_unpin(&mut beside).is_ready();
             }
             if let Poll::Ready(outcome) = this.call.as_mut().poll(context) {
                 return Poll::Ready(Ok(outcome));
@@ -256,9 +267,7 @@ where
                     tracing::warn!(fault);
                     return Poll::Ready(Err(Ending::Failed(fault)));
                 }
-            } else if this.withdrawn.poll_unpin(context).is_ready()
-                || this.calls.poll_leave(context).is_ready()
-            {
+            } else if is_withdrawn || this.calls.poll_leave(context).is_ready() {
                 this.scope.cancel();
                 this.grace = Some(Box::pin(tokio::time::sleep(GRACE)));
                 continue;
