@@ -157,29 +157,47 @@ pub(crate) fn run_quietly(
     limit: Duration,
     log: &Path,
 ) -> Result<()> {
-    let file = std::fs::File::create(log).with_context(|| format!("create {}", log.display()))?;
-    let errors = file.try_clone().context("share the log")?;
+    run_together(text, &mut [(command, log)], limit)
+}
+
+/// As [`run_quietly`], with several side by side. The first that fails ends them all.
+pub(crate) fn run_together(
+    text: &str,
+    commands: &mut [(&mut Command, &Path)],
+    limit: Duration,
+) -> Result<()> {
     let mut work = progress::Work::begin(text);
-    let mut group = Group::start(text, command.stdout(file).stderr(errors))?;
+    let mut groups = Vec::new();
+    for (command, log) in commands {
+        let file = std::fs::File::create(&log);
+        let file = file.with_context(|| format!("create {}", log.display()))?;
+        let errors = file.try_clone().context("share the log")?;
+        groups.push((Group::start(text, command.stdout(file).stderr(errors))?, *log));
+    }
     let deadline = Instant::now() + limit;
-    let status = loop {
-        if let Some(status) = group.ended()? {
-            break status;
+    loop {
+        let mut running = None;
+        for (group, log) in &mut groups {
+            match group.ended()? {
+                Some(status) if status.success() => {}
+                Some(status) => {
+                    work.end("failed");
+                    bail!("{text}: {}\n{}", describe(status), tail(log));
+                }
+                None => running = Some(*log),
+            }
         }
+        let Some(log) = running else {
+            work.end("done");
+            return Ok(());
+        };
         if Instant::now() >= deadline {
-            group.end();
             work.end("too slow");
             bail!("{text}: killed after {}\n{}", progress::spell(limit), tail(log));
         }
         work.tick();
         stop::pause(LOOK)?;
-    };
-    if status.success() {
-        work.end("done");
-        return Ok(());
     }
-    work.end("failed");
-    bail!("{text}: {}\n{}", describe(status), tail(log))
 }
 
 /// Runs `command` and gives its output, also that of a failure.

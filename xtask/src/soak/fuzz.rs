@@ -21,8 +21,8 @@ use crate::workspace;
 const EXECUTIONS: u64 = 100_000_000;
 /// Another number of them, to try the part out.
 const SETTING: &str = "WOK_FUZZ_EXECUTIONS";
-/// What is played before the next line of progress, and is lost when a run is stopped.
-const ROUND: u64 = 1_000_000;
+/// How long is played before the next line of progress. It is lost when a run is stopped.
+const ROUND: Duration = Duration::from_secs(5 * 60);
 const TARGETS: [&str; 2] = ["frames", "files"];
 
 /// The engine is C++, the rest small.
@@ -39,18 +39,41 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-pc-table",
 ];
 
-/// Plays the part and gives its figures.
+/// Plays the part, the targets side by side, and gives its figures.
 pub(super) fn play() -> Result<Vec<String>> {
     setup::make_ready(Purpose::Fuzz)?;
     let executions = executions()?.div_ceil(2);
     let home = workspace::target()?.join("fuzz");
     let programs = build(&home)?;
-    let mut figures = Vec::new();
+    let started = Instant::now();
+    let mut targets = Vec::new();
     for name in TARGETS {
-        let target = Target { name, program: programs.join(name), home: home.clone() };
-        figures.push(target.play(executions)?);
+        targets.push(Target::new(name, &programs, &home)?);
     }
-    Ok(figures)
+    loop {
+        let (mut commands, mut logs) = (Vec::new(), Vec::new());
+        let mut due: Vec<_> = targets.iter_mut().filter(|it| it.executed < executions).collect();
+        for target in &due {
+            commands.push(target.round(executions - target.executed));
+            logs.push(target.log()?);
+        }
+        let so_far: Vec<_> = due.iter().map(|it| format!("{}: {}", it.name, it.executed)).collect();
+        if so_far.is_empty() {
+            break;
+        }
+        let text = format!("executions so far of {}", so_far.join(", "));
+        let mut together: Vec<_> =
+            commands.iter_mut().zip(logs.iter().map(PathBuf::as_path)).collect();
+        let outcome = process::run_together(&text, &mut together, LIMIT);
+        for (target, log) in due.iter_mut().zip(&logs) {
+            target.look_for_crash(log, &outcome)?;
+        }
+        outcome?;
+        for (target, log) in due.iter_mut().zip(&logs) {
+            target.count_round(log)?;
+        }
+    }
+    targets.iter().map(|target| target.finish(started.elapsed())).collect()
 }
 
 fn executions() -> Result<u64> {
@@ -80,29 +103,70 @@ struct Target {
     name: &'static str,
     program: PathBuf,
     home: PathBuf,
+    /// Of `executed`, what runs that were stopped have played.
+    before: u64,
+    executed: u64,
 }
 
 impl Target {
-    fn play(&self, executions: u64) -> Result<String> {
-        let corpus = self.home.join("corpus").join(self.name);
-        for directory in [&corpus, &self.crashes()] {
-            fs::create_dir_all(directory)
+    fn new(name: &'static str, programs: &Path, home: &Path) -> Result<Self> {
+        let (program, home) = (programs.join(name), home.to_owned());
+        let mut target = Target { name, program, home, before: 0, executed: 0 };
+        for directory in [target.corpus(), target.crashes()] {
+            fs::create_dir_all(&directory)
                 .with_context(|| format!("create {}", directory.display()))?;
         }
-        let started = Instant::now();
-        let before = self.executed_before()?;
-        let mut executed = before;
-        while executed < executions {
-            executed += self.round(&corpus, executed, ROUND.min(executions - executed))?;
-            fs::write(self.count(), executed.to_string()).context("keep the count")?;
+        target.before = target.executed_before()?;
+        target.executed = target.before;
+        Ok(target)
+    }
+
+    /// What is played for a while, or until it has made so many.
+    fn round(&self, most: u64) -> Command {
+        let mut prefix = OsString::from("-artifact_prefix=");
+        // A path that ends with a slash is a directory to it.
+        prefix.push(self.crashes().join(""));
+        let mut command = Command::new(&self.program);
+        command
+            .args([format!("-runs={most}"), format!("-max_total_time={}", ROUND.as_secs())])
+            .args(["-max_len=1024", "-timeout=10", "-print_final_stats=1"])
+            .arg(prefix)
+            .arg(self.corpus())
+            .arg(workspace::root().join("host/embedded/fuzz/seeds").join(self.name))
+            // It would need memory of its own, where the limit is just what was passed.
+            .env("RUST_BACKTRACE", "0");
+        command
+    }
+
+    /// An input that a failed round has found is named with what plays it again.
+    fn look_for_crash(&self, log: &Path, outcome: &Result<()>) -> Result<()> {
+        let Err(error) = outcome else { return Ok(()) };
+        match after(&told(log)?, "Test unit written to ") {
+            Some(input) => {
+                bail!("{error:#}\nto play it again: {} {input}", self.program.display())
+            }
+            None => Ok(()),
         }
+    }
+
+    fn count_round(&mut self, log: &Path) -> Result<()> {
+        let told = told(log)?;
+        let count = after(&told, "stat::number_of_executed_units:");
+        let count = count.and_then(|count| count.parse::<u64>().ok());
+        self.executed +=
+            count.with_context(|| format!("{} tells no number of executions", log.display()))?;
+        fs::write(self.count(), self.executed.to_string()).context("keep the count")
+    }
+
+    fn finish(&self, took: Duration) -> Result<String> {
+        let kept = fs::read_dir(self.corpus()).context("count what is kept")?.count();
         // The next run begins a count of its own.
         fs::remove_file(self.count()).context("begin a new count")?;
-        let kept = fs::read_dir(&corpus).context("count what is kept")?.count();
-        let took = spell(started.elapsed());
-        let name = self.name;
+        let Target { name, before, executed, .. } = self;
+        let took = spell(took);
         Ok(format!(
-            "{name}: {executed} executions, {before} of them before this run of {took}, {kept} inputs kept"
+            "{name}: {executed} executions, {before} of them before this run of {took}, {kept} \
+             inputs kept"
         ))
     }
 
@@ -128,40 +192,22 @@ impl Target {
         self.home.join(format!("{}.executions", self.name))
     }
 
-    fn round(&self, corpus: &Path, before: u64, runs: u64) -> Result<u64> {
-        let mut prefix = OsString::from("-artifact_prefix=");
-        // A path that ends with a slash is a directory to it.
-        prefix.push(self.crashes().join(""));
-        let mut command = Command::new(&self.program);
-        command
-            .arg(format!("-runs={runs}"))
-            .args(["-max_len=1024", "-timeout=10", "-print_final_stats=1"])
-            .arg(prefix)
-            .arg(corpus)
-            .arg(workspace::root().join("host/embedded/fuzz/seeds").join(self.name))
-            // It would need memory of its own, where the limit is just what was passed.
-            .env("RUST_BACKTRACE", "0");
-        let text = format!("{}: {before} executions so far", self.name);
-        let log = workspace::notes()?.join(format!("fuzz-{}.log", self.name));
-        let outcome = process::run_quietly(&text, &mut command, LIMIT, &log);
-        let told = fs::read(&log).with_context(|| format!("read {}", log.display()))?;
-        let told = String::from_utf8_lossy(&told);
-        match (outcome, after(&told, "Test unit written to ")) {
-            (Err(error), Some(input)) => {
-                bail!("{error:#}\nto play it again: {} {input}", self.program.display())
-            }
-            (Err(error), None) => Err(error),
-            (Ok(()), _) => {
-                let count = after(&told, "stat::number_of_executed_units:");
-                let count = count.and_then(|count| count.parse().ok());
-                count.with_context(|| format!("{} tells no number of executions", log.display()))
-            }
-        }
+    fn corpus(&self) -> PathBuf {
+        self.home.join("corpus").join(self.name)
     }
 
     fn crashes(&self) -> PathBuf {
         self.home.join("crashes").join(self.name)
     }
+
+    fn log(&self) -> Result<PathBuf> {
+        Ok(workspace::notes()?.join(format!("fuzz-{}.log", self.name)))
+    }
+}
+
+fn told(log: &Path) -> Result<String> {
+    let told = fs::read(log).with_context(|| format!("read {}", log.display()))?;
+    Ok(String::from_utf8_lossy(&told).into_owned())
 }
 
 /// What stands behind a text on its line.
