@@ -13,13 +13,14 @@ use crate::scene::{Room, Scene};
 #[tokio::test]
 async fn a_loop_is_ended_by_its_processor_time_and_its_neighbour_holds_on_and_on() -> Result<()> {
     let scene = Scene::new().await?;
-    let limits = Limits { cpu_per_call: Duration::from_secs(1), ..Limits::default() };
+    // A loop gives way to everything else on the machine, so a busy one takes long to give it more.
+    let limits = Limits { cpu_per_call: Duration::from_millis(250), ..Limits::default() };
     let guest = scene.hostile_in(Room { limits, ..Room::default() })?;
     let (fault, holds) = scene.beside(guest.fault("spin", json!({}))).await?;
-    assert!(fault.contains("spin used more than 1s of processor time"), "{fault}");
+    assert!(fault.contains("spin used more than 250ms of processor time"), "{fault}");
     assert!(fault.contains("limits.cpu-per-call"), "{fault}");
     // One thread serves both: the neighbour had its turns between those of the loop.
-    assert!(holds >= 3, "{holds} holds in a second of processor time");
+    assert!(holds >= 3, "{holds} holds in a quarter of a second of processor time");
     Ok(())
 }
 
