@@ -35,7 +35,7 @@ const PATH: &str = "/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/
 /// mounted on itself, because whoever makes a name space of mounts in it expects that of a root. The
 /// inner shell stays as process 1, so that orphans are reaped as on a real machine.
 const ENTER: &str = r#"mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
-root="$1" && shift && exec chroot "$root" sh -c 'cd /root/wok && "$@"; exit "$?"' sh "$@""#;
+root="$1" && shift && exec chroot "$root" sh -c 'cd "/$1" && shift && "$@"; exit "$?"' sh "$@""#;
 
 /// Plays the part and gives its figures.
 pub(super) fn play() -> Result<Vec<String>> {
@@ -149,6 +149,7 @@ impl Machine {
             .args(["--mount", "--propagation=private", "--pid", "--fork", "--kill-child"])
             .args(["sh", "-c", ENTER, "sh"])
             .arg(&self.root)
+            .arg(CLONE)
             .args(words)
             .env_clear()
             .env("PATH", PATH)
