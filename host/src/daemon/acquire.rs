@@ -103,6 +103,7 @@ fn ended(ending: Ending) -> Attempt {
 async fn until(deadline: Option<Instant>, withdrawn: &CancellationToken) {
     match deadline {
         Some(deadline) => {
+            // Either of the two is what is waited for.
             tokio::time::timeout_at(deadline, withdrawn.cancelled()).await.ok();
         }
         None => withdrawn.cancelled().await,

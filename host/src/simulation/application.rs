@@ -220,6 +220,7 @@ async fn follow(
             biased;
             notice = follower.next() => notice,
             Some(done) = asked.recv() => {
+                // Who asked may have been killed with its host.
                 done.send(()).ok();
                 continue;
             }

@@ -52,7 +52,8 @@ async fn serve(mut client: TcpStream, line: &Line, wiring: &Wiring) {
         wiring.hang_up(line);
         return end(client, Cut::Reset).await;
     };
-    // A request that waits for a full segment would make every test slow.
+    // A request that waits for a full segment would make every test slow. Here, and where an end is
+    // passed on below, it fails if the stream is broken already.
     client.set_nodelay(true).ok();
     server.set_nodelay(true).ok();
     let how = tokio::select! {

@@ -101,6 +101,23 @@ async fn an_operation_that_ignores_its_cancellation_is_dropped_after_the_grace()
 }
 
 #[tokio::test]
+async fn a_caller_that_is_gone_has_withdrawn() -> Result<()> {
+    let scene = Scene::new().await?;
+    let (holder, waiter) = (scene.next_in_line()?, scene.next_in_line()?);
+    holder.answer("acquire", json!({})).await.unwrap();
+    tokio::select! {
+        answer = waiter.call("acquire", json!({})) => panic!("{answer:?} beside a holder"),
+        seen = scene.admin.wait_children(&scene.mount, "two contenders", |it| it.len() == 2) => {
+            seen?;
+        }
+    }
+    // The call is dropped by now, and its participant lives on.
+    scene.admin.wait_children(&scene.mount, "the holder alone", |it| it.len() == 1).await?;
+    assert!(holder.participant.holds());
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_operation_that_spins_when_cancelled_is_ended() -> Result<()> {
     let scene = Scene::new().await?;
     let mut guest = scene.hostile()?;

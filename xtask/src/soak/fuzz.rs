@@ -51,29 +51,30 @@ pub(super) fn play() -> Result<Vec<String>> {
         targets.push(Target::new(name, &programs, &home)?);
     }
     loop {
-        let (mut commands, mut logs) = (Vec::new(), Vec::new());
         let mut due: Vec<_> = targets.iter_mut().filter(|it| it.executed < executions).collect();
-        for target in &due {
-            commands.push(target.round(executions - target.executed));
-            logs.push(target.log()?);
-        }
-        let so_far: Vec<_> = due.iter().map(|it| format!("{}: {}", it.name, it.executed)).collect();
-        if so_far.is_empty() {
+        if due.is_empty() {
             break;
         }
-        let text = format!("executions so far of {}", so_far.join(", "));
-        let mut together: Vec<_> =
-            commands.iter_mut().zip(logs.iter().map(PathBuf::as_path)).collect();
-        let outcome = process::run_together(&text, &mut together, LIMIT);
-        for (target, log) in due.iter_mut().zip(&logs) {
-            target.look_for_crash(log, &outcome)?;
-        }
-        outcome?;
-        for (target, log) in due.iter_mut().zip(&logs) {
-            target.count_round(log)?;
-        }
+        play_round(&mut due, executions)?;
     }
     targets.iter().map(|target| target.finish(started.elapsed())).collect()
+}
+
+/// Plays the targets for a while, or until they have made so many executions.
+fn play_round(due: &mut [&mut Target], executions: u64) -> Result<()> {
+    let so_far: Vec<_> = due.iter().map(|it| format!("{}: {}", it.name, it.executed)).collect();
+    let text = format!("executions so far of {}", so_far.join(", "));
+    let logs = due.iter().map(|it| it.log()).collect::<Result<Vec<_>>>()?;
+    let mut commands: Vec<_> = due.iter().map(|it| it.round(executions - it.executed)).collect();
+    let mut together: Vec<_> = commands.iter_mut().zip(logs.iter().map(PathBuf::as_path)).collect();
+    let outcome = process::run_together(&text, &mut together, LIMIT);
+    for (target, log) in due.iter_mut().zip(&logs) {
+        match &outcome {
+            Ok(()) => target.count_round(log)?,
+            Err(error) => target.look_for_crash(log, error)?,
+        }
+    }
+    outcome
 }
 
 fn executions() -> Result<u64> {
@@ -139,8 +140,7 @@ impl Target {
     }
 
     /// An input that a failed round has found is named with what plays it again.
-    fn look_for_crash(&self, log: &Path, outcome: &Result<()>) -> Result<()> {
-        let Err(error) = outcome else { return Ok(()) };
+    fn look_for_crash(&self, log: &Path, error: &anyhow::Error) -> Result<()> {
         match after(&told(log)?, "Test unit written to ") {
             Some(input) => {
                 bail!("{error:#}\nto play it again: {} {input}", self.program.display())
