@@ -6,8 +6,10 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -18,12 +20,14 @@ use crate::setup::{self, Purpose};
 use crate::workspace;
 
 /// What is played, half of it by each target.
-const EXECUTIONS: u64 = 100_000_000;
+const EXECUTIONS: NonZeroU64 = NonZeroU64::new(100_000_000).unwrap();
 /// Another number of them, to try the part out.
 const SETTING: &str = "WOK_FUZZ_EXECUTIONS";
 /// How long is played before the next line of progress. It is lost when a run is stopped.
 const ROUND: Duration = Duration::from_secs(5 * 60);
-const TARGETS: [&str; 2] = ["frames", "files"];
+/// The targets and the longest inputs of theirs, in bytes: a score of requests are long enough to
+/// get in each other's way, and of twice as many half as many inputs would be played.
+const TARGETS: [(&str, usize); 2] = [("frames", 512), ("files", 1024)];
 
 /// The engine is C++, the rest small.
 const BUILD: Duration = Duration::from_secs(30 * 60);
@@ -42,13 +46,13 @@ const FLAGS: &[&str] = &[
 /// Plays the part, the targets side by side, and gives its figures.
 pub(super) fn play() -> Result<Vec<String>> {
     setup::make_ready(Purpose::Fuzz)?;
-    let executions = executions()?.div_ceil(2);
+    let executions = executions()?.get().div_ceil(2);
     let home = workspace::target()?.join("fuzz");
     let programs = build(&home)?;
     let started = Instant::now();
     let mut targets = Vec::new();
-    for name in TARGETS {
-        targets.push(Target::new(name, &programs, &home)?);
+    for (name, longest) in TARGETS {
+        targets.push(Target::new(name, longest, &programs, &home)?);
     }
     loop {
         let mut due: Vec<_> = targets.iter_mut().filter(|it| it.executed < executions).collect();
@@ -60,26 +64,39 @@ pub(super) fn play() -> Result<Vec<String>> {
     targets.iter().map(|target| target.finish(started.elapsed())).collect()
 }
 
-/// Plays the targets for a while, or until they have made so many executions.
+/// Plays the targets for a while, or until they have made so many executions. Each is played by
+/// its share of the processors.
 fn play_round(due: &mut [&mut Target], executions: u64) -> Result<()> {
     let so_far: Vec<_> = due.iter().map(|it| format!("{}: {}", it.name, it.executed)).collect();
     let text = format!("executions so far of {}", so_far.join(", "));
-    let logs = due.iter().map(|it| it.log()).collect::<Result<Vec<_>>>()?;
-    let mut commands: Vec<_> = due.iter().map(|it| it.round(executions - it.executed)).collect();
-    let mut together: Vec<_> = commands.iter_mut().zip(logs.iter().map(PathBuf::as_path)).collect();
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let players = processors.div_ceil(due.len());
+    let notes = workspace::notes()?;
+    let mut plays = Vec::new();
+    for (place, target) in due.iter().enumerate() {
+        let most = (executions - target.executed).div_ceil(u64::try_from(players)?);
+        for player in 1..=players {
+            let log = notes.join(format!("fuzz-{}-{player}.log", target.name));
+            plays.push((place, target.round(most), log));
+        }
+    }
+    let mut together: Vec<_> =
+        plays.iter_mut().map(|(_, command, log)| (command, log.as_path())).collect();
     let outcome = process::run_together(&text, &mut together, LIMIT);
-    for (target, log) in due.iter_mut().zip(&logs) {
+    for (place, _, log) in &plays {
         match &outcome {
-            Ok(()) => target.count_round(log)?,
-            Err(error) => target.look_for_crash(log, error)?,
+            Ok(()) => due[*place].count_round(log)?,
+            Err(error) => due[*place].look_for_crash(log, error)?,
         }
     }
     outcome
 }
 
-fn executions() -> Result<u64> {
+fn executions() -> Result<NonZeroU64> {
     match std::env::var(SETTING) {
-        Ok(text) => text.parse().with_context(|| format!("{SETTING}={text}: no number")),
+        Ok(text) => {
+            text.parse().with_context(|| format!("{SETTING}={text}: no number of executions"))
+        }
         Err(_) => Ok(EXECUTIONS),
     }
 }
@@ -102,6 +119,7 @@ fn build(home: &Path) -> Result<PathBuf> {
 
 struct Target {
     name: &'static str,
+    longest: usize,
     program: PathBuf,
     home: PathBuf,
     /// Of `executed`, what runs that were stopped have played.
@@ -110,9 +128,9 @@ struct Target {
 }
 
 impl Target {
-    fn new(name: &'static str, programs: &Path, home: &Path) -> Result<Self> {
+    fn new(name: &'static str, longest: usize, programs: &Path, home: &Path) -> Result<Self> {
         let (program, home) = (programs.join(name), home.to_owned());
-        let mut target = Target { name, program, home, before: 0, executed: 0 };
+        let mut target = Target { name, longest, program, home, before: 0, executed: 0 };
         for directory in [target.corpus(), target.crashes()] {
             fs::create_dir_all(&directory)
                 .with_context(|| format!("create {}", directory.display()))?;
@@ -122,7 +140,8 @@ impl Target {
         Ok(target)
     }
 
-    /// What is played for a while, or until it has made so many.
+    /// What is played for a while, or until it has made so many. Several at a time learn from each
+    /// other by what they keep.
     fn round(&self, most: u64) -> Command {
         let mut prefix = OsString::from("-artifact_prefix=");
         // A path that ends with a slash is a directory to it.
@@ -130,7 +149,8 @@ impl Target {
         let mut command = Command::new(&self.program);
         command
             .args([format!("-runs={most}"), format!("-max_total_time={}", ROUND.as_secs())])
-            .args(["-max_len=1024", "-timeout=10", "-print_final_stats=1"])
+            .arg(format!("-max_len={}", self.longest))
+            .args(["-timeout=10", "-print_final_stats=1"])
             .arg(prefix)
             .arg(self.corpus())
             .arg(workspace::root().join("host/embedded/fuzz/seeds").join(self.name))
@@ -198,10 +218,6 @@ impl Target {
 
     fn crashes(&self) -> PathBuf {
         self.home.join("crashes").join(self.name)
-    }
-
-    fn log(&self) -> Result<PathBuf> {
-        Ok(workspace::notes()?.join(format!("fuzz-{}.log", self.name)))
     }
 }
 
