@@ -142,6 +142,10 @@ fn play(ring: Ring, deadline: Instant, figures: &mut Figures) -> Result<()> {
     cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast"]).args(ring.targets()?);
     // Built along with the tests, so the tests need not ask for it.
     cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok"));
+    if matches!(ring, Ring::Simulation) {
+        // What was simulated: coverage, and what each mutant was caught by.
+        cargo.args(["--", "--show-output"]);
+    }
     let status = process::run("cargo test", &mut cargo, left(deadline)?, |line| {
         figures.read(line);
     })?;

@@ -1,7 +1,8 @@
 //! `cargo xtask soak`: the parts that are too long for every push.
 //!
-//! A part is a function here, or a part of the same name of the binary `soak` in `tests/`, whose
-//! lines `figure: <text>` go into the closing table, or a test of CI's that is told to go on longer.
+//! A part is a function here, or a part of the same name of the binary `soak` in `tests/`, or a test
+//! of CI's that is told to go on longer. What the latter two print behind `figure: ` goes into the
+//! closing table.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -171,9 +172,7 @@ fn play_of_tests(name: &str, purpose: Purpose) -> Result<Vec<String>> {
     let mut soak = workspace::released("soak")?;
     soak.arg(name);
     let mut figures = Vec::new();
-    let status = process::run("soak", &mut soak, LIMIT, |line| {
-        figures.extend(line.strip_prefix("figure: ").map(str::to_owned));
-    })?;
+    let status = process::run("soak", &mut soak, LIMIT, |line| figures.extend(figure(line)))?;
     ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));
     Ok(figures)
 }
@@ -182,16 +181,24 @@ fn play_longer(longer: &Longer) -> Result<Vec<String>> {
     setup::make_ready(Purpose::Test)?;
     let Longer { test, filter, setting: (name, value) } = longer;
     let mut cargo = workspace::cargo();
-    cargo.args(["test", "--profile=ci", "--workspace", "--test", test, "--", filter]);
+    cargo.args(["test", "--profile=ci", "--workspace", "--test", test, "--"]);
+    // As it goes on: a soak takes hours.
+    cargo.args([filter, "--nocapture"]);
     cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok")).env(name, value);
     let mut figures = Vec::new();
     let status = process::run("cargo test", &mut cargo, LIMIT, |line| {
+        figures.extend(figure(line));
         figures
             .extend(line.strip_prefix("test result: ").map(|it| format!("{name}={value}: {it}")));
     })?;
     ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));
     ensure!(!figures.is_empty(), "no test {filter} in {test}");
     Ok(figures)
+}
+
+/// What a line has for the table. The name of its test may stand before it.
+fn figure(line: &str) -> Option<String> {
+    line.split_once("figure: ").map(|(_, figure)| figure.to_owned())
 }
 
 /// Prints the table as Markdown, to be kept with a note.

@@ -21,7 +21,7 @@ fn check(name: &str, rule: Omission, from: u64, expected: &[&str]) {
     let Some((seed, invariant)) = first_broken(&stock(name).without(rule), from, seeds) else {
         panic!("{name} without {rule:?}: no judge noticed in {seeds} seeds");
     };
-    println!("{name} without {rule:?}: {invariant} in seed {seed}");
+    println!("figure: {name} without {rule:?}: {invariant} in seed {seed}");
     assert!(expected.contains(&invariant), "{name} without {rule:?}: {invariant} in seed {seed}");
 }
 

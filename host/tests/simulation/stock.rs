@@ -12,7 +12,15 @@ fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
     for name in stock_names() {
         let threads = std::thread::available_parallelism().unwrap().get();
         let search = Search { first, counting, threads };
-        let findings = search.run(&stock(name), |_| {}).unwrap();
+        let mut told = 0;
+        let findings = search.run(&stock(name), |findings| {
+            let tenths = findings.counted * 10 / counting;
+            if tenths > told {
+                told = tenths;
+                println!("{name}: {} of {counting} counted", findings.counted);
+            }
+        });
+        let findings = findings.unwrap();
         if let Some(failure) = findings.failure {
             let violation = &failure.violations[0];
             panic!(
@@ -21,9 +29,15 @@ fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
             );
         }
         let (fault, call, hits) = findings.coverage.least().unwrap();
-        println!("{name}: {} runs, {} counted", findings.runs, findings.counted);
         println!("{}", findings.coverage.table());
-        println!("least: {} in the middle of {call}: {hits}", fault.name());
+        println!(
+            "figure: {name}: {} runs, {} counted, {} grants, least hit: {} in the middle of \
+             {call}, {hits} times",
+            findings.runs,
+            findings.counted,
+            findings.grants,
+            fault.name()
+        );
         assert!(hits > 0, "{name}: {} never struck {call}", fault.name());
         assert!(findings.grants > counting, "{name}: only {} grants", findings.grants);
     }
