@@ -1,5 +1,6 @@
 //! Who may do what: ZooKeeper's schemes `world`, `auth`, `digest`, `ip` and `super`.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use base64::Engine as _;
@@ -85,18 +86,25 @@ fn network(pattern: &str) -> Option<(u32, u32)> {
     Some((address.parse::<Ipv4Addr>().ok()?.to_bits(), bits))
 }
 
+/// What all `auth` of a list may stand for, in bytes: no more than the list could have said itself
+/// in the longest frame that a server takes unless it is told otherwise.
+const AUTH_LIMIT: usize = 0xf_ffff;
+/// What an entry takes beyond its name: its permissions, its scheme and two lengths.
+const ACL_COST: usize = 4 + 4 + 6 + 4;
+
 /// A list as it is stored: without repetitions, and `auth` replaced by whoever asks.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidAcl`] if it is empty or holds an id that its scheme does not know.
+/// [`ErrorCode::InvalidAcl`] if it is empty, holds an id that its scheme does not know, or `auth`
+/// makes it far longer than it was asked for.
 pub fn resolve(list: &[Acl], ids: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
     let mut resolved: Vec<Acl> = Vec::new();
-    let mut seen: Vec<&Acl> = Vec::new();
+    let mut seen: BTreeSet<&Acl> = BTreeSet::new();
+    let mut auth_bytes = 0;
     for acl in list {
-        if seen.contains(&acl) {
+        if !seen.insert(acl) {
             continue;
         }
-        seen.push(acl);
         let id = &acl.id;
         match id.scheme.as_str() {
             "world" if id.id == "anyone" => resolved.push(acl.clone()),
@@ -105,8 +113,12 @@ pub fn resolve(list: &[Acl], ids: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
                 if own.is_empty() {
                     return Err(ErrorCode::InvalidAcl);
                 }
-                let own = own.into_iter().map(|id| Acl { id: id.clone(), ..acl.clone() });
-                resolved.extend(own);
+                auth_bytes += own.iter().map(|id| ACL_COST + id.id.len()).sum::<usize>();
+                if auth_bytes > AUTH_LIMIT {
+                    return Err(ErrorCode::InvalidAcl);
+                }
+                let own = own.into_iter();
+                resolved.extend(own.map(|id| Acl { permissions: acl.permissions, id: id.clone() }));
             }
             "digest" if is_digest(&id.id) => resolved.push(acl.clone()),
             "ip" if network(&id.id).is_some() => resolved.push(acl.clone()),
@@ -116,8 +128,9 @@ pub fn resolve(list: &[Acl], ids: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
     if resolved.is_empty() { Err(ErrorCode::InvalidAcl) } else { Ok(resolved) }
 }
 
+/// A user and a digest, split as Java does: empty parts at the end are none.
 fn is_digest(id: &str) -> bool {
-    id.split(':').count() == 2
+    id.trim_end_matches(':').split(':').count() == 2
 }
 
 /// A list as those see it who may read but not change it: digests are left out.
@@ -160,11 +173,19 @@ mod tests {
     #[test]
     fn lists_are_valid_as_apache_finds_them() {
         let ids = [Id::new("ip", "127.0.0.1")];
-        for good in [acl("digest", "a:b"), acl("ip", "10.0.0.0/8"), acl("world", "anyone")] {
+        for good in [
+            acl("digest", "a:b"),
+            acl("digest", "a:b:"),
+            acl("digest", ":b"),
+            acl("ip", "10.0.0.0/8"),
+            acl("world", "anyone"),
+        ] {
             assert!(resolve(std::slice::from_ref(&good), &ids).is_ok(), "{good:?}");
         }
         let bad = [
             acl("digest", "a"),
+            acl("digest", "a:"),
+            acl("digest", ":"),
             acl("digest", "a:b:c"),
             acl("ip", "::1"),
             acl("ip", "10.0.0.0/33"),
@@ -181,6 +202,16 @@ mod tests {
             );
         }
         assert_eq!(resolve(&[], &ids), Err(ErrorCode::InvalidAcl));
+    }
+
+    #[test]
+    fn auth_stands_for_all_names_of_who_asks_and_for_no_more_than_a_frame_holds() {
+        let ids: Vec<_> = (0..100).map(|n| Id::new("digest", &format!("u{n}:p"))).collect();
+        let auth = |permissions| Acl { permissions, id: Id::new("auth", "") };
+        let list: Vec<_> = (0..10).map(auth).collect();
+        assert_eq!(resolve(&list, &ids).unwrap().len(), 1_000);
+        let list: Vec<_> = (0..1_000).map(auth).collect();
+        assert_eq!(resolve(&list, &ids), Err(ErrorCode::InvalidAcl));
     }
 
     #[test]

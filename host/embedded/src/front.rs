@@ -4,8 +4,9 @@
 //! state's task in the order of arrival, and answers come back by one ordered queue.
 //!
 //! # A client that does not read
-//! It hurts only itself. Above a few megabytes of unsent answers its requests are neither served
-//! nor read, so that TCP holds it back. Events cannot be held back like that: if they pile up far
+//! It hurts only itself. Above a few megabytes of unsent answers, or of requests without an answer,
+//! it is neither served nor read, so that TCP holds it back; and behind a write, whose commit sets
+//! them free at once, only so many of its reads are served. Events cannot be held back like that: if they pile up far
 //! beyond, the connection is closed rather than an event dropped. The client comes back, hands in
 //! its watches with the newest zxid it has seen, and is told what changed since.
 //!

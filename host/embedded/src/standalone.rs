@@ -8,6 +8,8 @@ use crate::protocol::Write;
 use crate::replica::Replica;
 use crate::serve::{Delivery, Member, MemberOptions, Upcall};
 use crate::time::Now;
+use crate::tree::Owner;
+use crate::txn::Txn;
 
 /// A server without ensemble.
 ///
@@ -37,7 +39,10 @@ impl Standalone {
         now: Now,
     ) -> Self {
         let leader = Leader::new(leader, &replica, zxid, member.server_id, now);
-        Standalone { leader, member: Member::new(member, replica), queue: VecDeque::new() }
+        let mut member = Member::new(member, replica);
+        // Or clients that have seen it would be sent away until there is a txn.
+        member.lead_from(zxid);
+        Standalone { leader, member, queue: VecDeque::new() }
     }
 
     /// The leader.
@@ -125,6 +130,7 @@ impl Standalone {
         while let Some(step) = self.queue.pop_front_if(is_due) {
             match step {
                 Step::Commit(proposal) => {
+                    debug_assert!(takes_only_its_own(self.member.replica(), &proposal));
                     self.member.commit(&proposal, now);
                     self.leader.committed(&proposal.header);
                 }
@@ -158,6 +164,15 @@ impl Standalone {
             upcalls.extend(self.member.take_upcalls());
         }
     }
+}
+
+/// Whether a session that ends takes nobody else's nodes along.
+fn takes_only_its_own(replica: &Replica, proposal: &Proposal) -> bool {
+    let Txn::CloseSession(close) = &proposal.txn else { return true };
+    let own = Owner::Session(proposal.header.session_id).to_raw();
+    close.paths.iter().flatten().all(|path| {
+        replica.tree().get(path).is_some_and(|node| node.stored().ephemeral_owner == own)
+    })
 }
 
 #[cfg(test)]

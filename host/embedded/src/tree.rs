@@ -103,6 +103,11 @@ impl Tree {
         self.get(path).map(Node::stat).ok_or(ErrorCode::NoNode)
     }
 
+    /// How many nodes there are, as Apache ZooKeeper counts: the root by both its names.
+    pub fn count(&self) -> usize {
+        self.nodes.len() + 1
+    }
+
     /// How many nodes there are.
     pub fn len(&self) -> usize {
         self.nodes.len()
@@ -120,6 +125,9 @@ impl Tree {
 
     /// How many nodes lie below a path.
     pub fn count_below(&self, path: &str) -> usize {
+        if path == "/" {
+            return self.nodes.len() - 1;
+        }
         let mut count = 0;
         let mut open = vec![path.to_owned()];
         while let Some(path) = open.pop() {

@@ -26,8 +26,7 @@ impl DataDir {
     /// [`FilesError::Locked`] if another server has it, [`FilesError::Io`].
     pub fn take(root: &Path) -> Result<DataDir, FilesError> {
         let version = root.join(VERSION);
-        let is_new = !version.exists();
-        fs::create_dir_all(&version).map_err(FilesError::io("create", &version))?;
+        create(&version)?;
         let path = root.join(LOCK);
         let lock = File::options()
             .create(true)
@@ -38,18 +37,9 @@ impl DataDir {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(FilesError::Locked { path }),
-            Err(TryLockError::Error(source)) => {
-                return Err(FilesError::Io { operation: "lock", path, source });
-            }
+            Err(TryLockError::Error(cause)) => return Err(FilesError::io("lock", path)(cause)),
         }
         let directory = DataDir { root: root.to_owned(), version, _lock: lock };
-        // The names of directories that were just created must survive, too.
-        if is_new {
-            sync(root)?;
-            if let Some(parent) = root.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                sync(parent)?;
-            }
-        }
         for name in directory.names()? {
             if name.starts_with(UNFINISHED) {
                 remove(&directory.version.join(name))?;
@@ -168,6 +158,24 @@ pub(super) fn remove(path: &Path) -> Result<(), FilesError> {
     fs::remove_file(path).map_err(FilesError::io("remove", path))
 }
 
+/// Creates a directory and those above it that are not there; their names are on disk afterwards.
+fn create(directory: &Path) -> Result<(), FilesError> {
+    let new: Vec<_> = directory.ancestors().take_while(|it| !is_there(it)).collect();
+    fs::create_dir_all(directory).map_err(FilesError::io("create", directory))?;
+    // A server that was killed between the two may have left the lowest one as it was created here.
+    let unsure = new.is_empty().then_some(directory);
+    for created in unsure.into_iter().chain(new) {
+        let parent = created.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync(parent.unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// The empty path is where the program runs.
+fn is_there(directory: &Path) -> bool {
+    directory.as_os_str().is_empty() || directory.exists()
+}
+
 /// A directory's entries are on disk only once the directory itself is.
 fn sync(directory: &Path) -> Result<(), FilesError> {
     let force = || File::open(directory)?.sync_all();
@@ -191,6 +199,20 @@ mod tests {
         for name in ["log.", "log.g", "log.1.gz", "log.-1", "log.+1", "log.01", "logs.1", "log1"] {
             assert_eq!(zxid_of(name, "log"), None, "{name}");
         }
+    }
+
+    #[test]
+    fn a_directory_is_created_with_those_above_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let root = scratch.path().join("a/b");
+        let directory = DataDir::take(&root).unwrap();
+        assert!(directory.version_dir().is_dir());
+        let file = scratch.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = DataDir::take(&file.join("c")).unwrap_err().to_string();
+        let expected =
+            format!("create {}/c/version-2: Not a directory (os error 20)", file.display());
+        assert_eq!(error, expected);
     }
 
     #[test]

@@ -19,14 +19,14 @@ pub enum FilesError {
         path: PathBuf,
     },
     /// The system refused an operation.
-    #[error("{operation} {}: {source}", path.display())]
+    #[error("{operation} {}: {cause}", path.display())]
     Io {
         /// What was tried.
         operation: &'static str,
         /// On what.
         path: PathBuf,
-        /// Why not.
-        source: io::Error,
+        /// Why not. It is part of the text, and so not the error's source.
+        cause: io::Error,
     },
     /// A log is damaged where more than its end is at stake.
     #[error(
@@ -74,6 +74,21 @@ pub enum FilesError {
         /// What is wrong there.
         reason: String,
     },
+    /// A snapshot shows txns that are later than the end of the logs.
+    #[error(
+        "read {}: it shows zxid {found:#x}, but the logs end with {last_zxid:#x}: put back the logs \
+         up to there; or, to give up every txn after {last_zxid:#x}, move this snapshot away, so \
+         that an older one and the logs since take its place",
+        path.display()
+    )]
+    SnapshotBeyondLogs {
+        /// The snapshot.
+        path: PathBuf,
+        /// The newest txn that it shows.
+        found: i64,
+        /// The newest txn of the logs.
+        last_zxid: i64,
+    },
     /// Nothing more is written, because of what an earlier error has told, or a panic.
     #[error("write the data directory: an earlier failure has ended that")]
     Ended,
@@ -86,6 +101,6 @@ impl FilesError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> FilesError {
         let path = path.into();
-        move |source| FilesError::Io { operation, path, source }
+        move |cause| FilesError::Io { operation, path, cause }
     }
 }

@@ -60,7 +60,8 @@ pub fn recover(
     snapshot_count: u64,
 ) -> Result<(Replica, Recovery), FilesError> {
     let mut recovery = Recovery::default();
-    let Snapshot { mut replica, lacks_lists } = newest_snapshot(directory, &mut recovery)?;
+    let Snapshot { mut replica, lacks_lists, newest_zxid } =
+        newest_snapshot(directory, &mut recovery)?;
     let logs = directory.logs()?;
     if recovery.snapshot.is_none() && logs.is_empty() {
         replica = Replica::restored(crate::tree::Tree::new(), Default::default(), first_zxid);
@@ -72,6 +73,7 @@ pub fn recover(
         recovery.replayed += txns;
         recovery.torn.extend(torn);
     }
+    check_end(&recovery, &replica, newest_zxid)?;
     if lacks_lists {
         check_lists(&recovery, &replica)?;
     }
@@ -125,7 +127,7 @@ fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snaps
         }
     }
     // An empty tree instead of one that was there would be the worst of all answers.
-    let empty = || Ok(Snapshot { replica: Replica::new(), lacks_lists: false });
+    let empty = || Ok(Snapshot { replica: Replica::new(), lacks_lists: false, newest_zxid: 0 });
     newest_error.map_or_else(empty, Err)
 }
 
@@ -177,6 +179,15 @@ pub fn replay<R: BufRead + Seek>(
 /// Every request takes the next zxid; only a new leader of an ensemble begins a new epoch.
 fn follows(last: i64, next: i64) -> bool {
     next == last.wrapping_add(1) || next >> 32 > last >> 32
+}
+
+/// Whoever takes a snapshot for what the logs end with would give zxids once more that it shows.
+fn check_end(recovery: &Recovery, replica: &Replica, newest: i64) -> Result<(), FilesError> {
+    let (path, last_zxid) = (recovery.snapshot.clone().unwrap_or_default(), replica.last_zxid());
+    if newest <= last_zxid {
+        return Ok(());
+    }
+    Err(FilesError::SnapshotBeyondLogs { path, found: newest, last_zxid })
 }
 
 /// Apache ZooKeeper's snapshots may have nodes whose access list is told by a later txn only.

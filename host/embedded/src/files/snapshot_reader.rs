@@ -24,6 +24,9 @@ pub struct Snapshot {
     pub replica: Replica,
     /// Whether access lists of nodes are missing: only the log's txns tell them.
     pub lacks_lists: bool,
+    /// The newest txn that it shows. It is taken while the server goes on, so that this may be
+    /// later than its beginning.
+    pub newest_zxid: i64,
 }
 
 /// Reads a snapshot begun at a zxid, in the memory of what it holds and no more than the file's
@@ -55,9 +58,13 @@ impl Snapshot {
         input: impl Read,
         length: u64,
     ) -> Result<Snapshot, FilesError> {
-        let mut source = Source { input, left: length, sum: Adler32::new(), lacks_lists: false };
+        let (sum, newest_zxid) = (Adler32::new(), zxid);
+        let mut source = Source { input, left: length, sum, lacks_lists: false, newest_zxid };
         match source.replica(zxid) {
-            Ok(replica) => Ok(Snapshot { replica, lacks_lists: source.lacks_lists }),
+            Ok(replica) => {
+                let Source { lacks_lists, newest_zxid, .. } = source;
+                Ok(Snapshot { replica, lacks_lists, newest_zxid })
+            }
             Err(Bad::Io(source)) => Err(FilesError::io("read", path)(source)),
             Err(Bad::Form(reason)) => Err(FilesError::DamagedSnapshot {
                 path: path.to_owned(),
@@ -95,6 +102,7 @@ struct Source<R> {
     left: u64,
     sum: Adler32,
     lacks_lists: bool,
+    newest_zxid: i64,
 }
 
 impl<R: Read> Source<R> {
@@ -140,6 +148,8 @@ impl<R: Read> Source<R> {
             });
             let stat: [u8; 60] = self.array()?;
             let stat = NodeStat::decode(&mut Reader::new(&stat))?;
+            let NodeStat { czxid, mzxid, pzxid, .. } = stat;
+            self.newest_zxid = self.newest_zxid.max(czxid).max(mzxid).max(pzxid);
             // The root goes by its other name.
             let path = if path.is_empty() { "/" } else { path.as_str() };
             if !path::is_valid(path) {

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error};
 
-use super::backlog::{Backlog, Out, Outgoing};
+use super::backlog::{Backlog, IN_HAND, Out, Outgoing};
 use super::clock::Clock;
 use super::journal::{Journal, Kept};
 use super::snapshots::{Progress, Snapshots};
@@ -23,6 +22,11 @@ use crate::words::{self, Settings, Word};
 
 /// How many messages are worked off before their txns are forced, all at once.
 const BATCH: usize = 256;
+/// How many frames of one connection are served before it is the others' turn.
+const TURN: usize = 64;
+/// How many reads may wait for a write of their connection. Their answers are all made when it is
+/// committed, whether or not the client takes them.
+const MAX_WAITING_READS: usize = 16;
 
 /// What connections tell the state's task.
 #[derive(Debug)]
@@ -56,6 +60,8 @@ pub(super) struct Actor {
     pub(super) settings: Settings,
     pub(super) max_outstanding: usize,
     peers: BTreeMap<u64, Peer>,
+    /// Whose turn was over before all was served.
+    unfinished: VecDeque<u64>,
 }
 
 impl Actor {
@@ -66,7 +72,8 @@ impl Actor {
         settings: Settings,
         max_outstanding: usize,
     ) -> Self {
-        Actor { state, keeping, clock, settings, max_outstanding, peers: BTreeMap::new() }
+        let (peers, unfinished) = (BTreeMap::new(), VecDeque::new());
+        Actor { state, keeping, clock, settings, max_outstanding, peers, unfinished }
     }
 
     /// Works until the server ends.
@@ -78,8 +85,9 @@ impl Actor {
     ) {
         // However it ends, by a panic even: nobody may wait for a server without a state.
         let _end = stop.clone().drop_guard();
-        let mut ticks = every(Duration::from_millis(self.state.leader().sessions().tick_ms()));
-        let mut sweeps = every(sweep_every);
+        let tick = Duration::from_millis(self.state.leader().sessions().tick_ms());
+        let mut ticks = self.clock.every(tick);
+        let mut sweeps = self.clock.every(sweep_every);
         let mut batch = Vec::with_capacity(BATCH);
         self.state.close_unknown_sessions(self.clock.now());
         let mut result = self.settle();
@@ -110,7 +118,12 @@ impl Actor {
                     }
                     Ok(())
                 }
+                // The connections' own tasks get a turn, too.
+                () = tokio::task::yield_now(), if !self.unfinished.is_empty() => Ok(()),
             };
+            if let Some(id) = self.unfinished.pop_front() {
+                self.serve(id);
+            }
             result = result.and_then(|()| self.settle());
         }
         if let Err(error) = result {
@@ -190,9 +203,9 @@ impl Actor {
         }
     }
 
-    /// Serves what a connection has sent, as long as it takes what it is sent.
+    /// Serves what a connection has sent, as long as it takes what it is sent and it is its turn.
     fn serve(&mut self, id: u64) {
-        loop {
+        for _ in 0..TURN {
             let Some(peer) = self.peers.get_mut(&id) else { return };
             if peer.backlog.is_full() {
                 peer.backlog.park();
@@ -201,16 +214,23 @@ impl Actor {
                     return;
                 }
             }
-            let outstanding =
-                self.state.member().connection(id).map_or(0, |connection| connection.outstanding());
-            // Then it is served when those have been answered: see `settle`.
-            if outstanding >= self.max_outstanding {
+            let connection = self.state.member().connection(id);
+            let is_waiting = connection.is_some_and(|connection| {
+                connection.outstanding() >= self.max_outstanding
+                    || connection.outstanding_bytes() >= IN_HAND
+                    || connection.outstanding_reads() >= MAX_WAITING_READS
+            });
+            // Then it is served when those have been answered: see `commit`.
+            if is_waiting {
                 return;
             }
             let Some(frame) = peer.parked.pop_front() else { return };
-            peer.backlog.served(1);
+            peer.backlog.served(&frame);
             self.state.receive(id, &frame, self.clock.now());
             self.deliver();
+        }
+        if !self.unfinished.contains(&id) {
+            self.unfinished.push_back(id);
         }
     }
 
@@ -257,10 +277,4 @@ fn snapshot_ended(status: &Status, result: &Result<(), FilesError>) {
         error!(%error, "no snapshot could be written: the logs since the last one are kept");
     }
     status.snapshot_ended(result);
-}
-
-fn every(period: Duration) -> Interval {
-    let mut interval = interval(period.max(Duration::from_millis(1)));
-    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    interval
 }

@@ -12,8 +12,12 @@ use tokio_util::sync::CancellationToken;
 const SOFT_LIMIT: usize = 4 << 20;
 /// Unsent bytes above which an event ends the connection. Events cannot be held back by not
 /// reading requests. A client that misses one finds out by its next handshake, which tells it
-/// what has changed; a client that is told only some of them would not.
-const HARD_LIMIT: usize = 16 << 20;
+/// what has changed; a client that is told only some of them would not. The answers to reads that
+/// waited for a write fit in, too.
+const HARD_LIMIT: usize = 32 << 20;
+/// Bytes that a connection may have sent without an answer before no more of it is served, and
+/// bytes that may wait for that before no more of it is read. A frame of any length still is.
+pub(super) const IN_HAND: usize = 4 << 20;
 
 /// What a queued frame costs beyond its bytes: an allocation that is seldom full, and a place in
 /// the queue. Events are so small that this is most of it.
@@ -26,8 +30,9 @@ const LINGER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Backlog {
     unsent: AtomicUsize,
-    /// Frames read but not yet seen by the state's task.
+    /// Frames read but not yet seen by the state's task, and their bytes.
     unserved: AtomicUsize,
+    unserved_bytes: AtomicUsize,
     is_parked: AtomicBool,
     changed: Notify,
     /// Nothing more will be queued: what is unsent has [`LINGER`] to go out.
@@ -50,6 +55,7 @@ impl Backlog {
         Backlog {
             unsent: AtomicUsize::new(0),
             unserved: AtomicUsize::new(0),
+            unserved_bytes: AtomicUsize::new(0),
             is_parked: AtomicBool::new(false),
             changed: Notify::new(),
             closing: CancellationToken::new(),
@@ -58,7 +64,7 @@ impl Backlog {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.unsent.load(Ordering::Acquire) > SOFT_LIMIT
+        self.unsent.load(Ordering::SeqCst) > SOFT_LIMIT
     }
 
     pub(super) fn is_overfull(&self) -> bool {
@@ -70,25 +76,31 @@ impl Backlog {
     }
 
     /// Whether the state's task is to be told that it may serve again.
+    ///
+    /// It parks and then looks whether there is room; here room is made and then looked whether
+    /// it is parked. One of the two must see what the other did, which takes one order of all four.
     pub(super) fn sent(&self, bytes: usize, frames: usize) -> bool {
-        self.unsent.fetch_sub(bytes + frames * FRAME_COST, Ordering::AcqRel);
-        let is_low = self.unsent.load(Ordering::Acquire) <= SOFT_LIMIT / 2;
+        self.unsent.fetch_sub(bytes + frames * FRAME_COST, Ordering::SeqCst);
+        let is_low = self.unsent.load(Ordering::SeqCst) <= SOFT_LIMIT / 2;
         if is_low {
             self.changed.notify_waiters();
         }
-        is_low && self.is_parked.swap(false, Ordering::AcqRel)
+        is_low && self.is_parked.swap(false, Ordering::SeqCst)
     }
 
     pub(super) fn park(&self) {
-        self.is_parked.store(true, Ordering::Release);
+        self.is_parked.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn arrived(&self, frames: usize) {
-        self.unserved.fetch_add(frames, Ordering::AcqRel);
+    pub(super) fn arrived(&self, frames: &[Bytes]) {
+        let bytes = frames.iter().map(Bytes::len).sum();
+        self.unserved_bytes.fetch_add(bytes, Ordering::AcqRel);
+        self.unserved.fetch_add(frames.len(), Ordering::AcqRel);
     }
 
-    pub(super) fn served(&self, frames: usize) {
-        self.unserved.fetch_sub(frames, Ordering::AcqRel);
+    pub(super) fn served(&self, frame: &Bytes) {
+        self.unserved_bytes.fetch_sub(frame.len(), Ordering::AcqRel);
+        self.unserved.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_waiters();
     }
 
@@ -125,7 +137,10 @@ impl Backlog {
             tokio::pin!(changed);
             // Before looking, so that no change is missed in between.
             changed.as_mut().enable();
-            if !self.is_full() && self.unserved.load(Ordering::Acquire) < max_outstanding {
+            let has_room = !self.is_full()
+                && self.unserved.load(Ordering::Acquire) < max_outstanding
+                && self.unserved_bytes.load(Ordering::Acquire) < IN_HAND;
+            if has_room {
                 return;
             }
             changed.await;

@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -20,6 +22,8 @@ use crate::words::Word;
 const READ_SIZE: usize = 64 << 10;
 /// How much is written at once, unless a single frame is larger.
 const WRITE_SIZE: usize = 256 << 10;
+/// How much of a buffer is kept for the next frames.
+const KEPT: usize = 2 * WRITE_SIZE;
 
 /// What a connection needs to know of its server.
 #[derive(Debug, Clone)]
@@ -27,6 +31,7 @@ pub(super) struct Wires {
     pub(super) inbox: mpsc::Sender<Message>,
     pub(super) jute_max_buffer: usize,
     pub(super) max_outstanding: usize,
+    pub(super) first_frame_timeout: Duration,
     pub(super) stop: CancellationToken,
 }
 
@@ -65,40 +70,26 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn run(mut self) {
-        if self.first().await.is_none() {
-            return;
-        }
-        loop {
-            match self.frames() {
-                Ok(frames) if frames.is_empty() => {
-                    self.backlog.has_room(self.wires.max_outstanding).await;
-                    if self.fill().await.is_none() {
-                        return;
-                    }
-                }
-                Ok(frames) => {
-                    self.backlog.arrived(frames.len());
-                    let message = Message::Frames { id: self.id, frames };
-                    if self.wires.inbox.send(message).await.is_err() {
-                        return;
-                    }
-                }
-                Err(BadLength(length)) => {
-                    debug!(connection = self.id, length, "a frame of this length is refused");
-                    return;
-                }
+        let mut next = timeout(self.wires.first_frame_timeout, self.first()).await.ok().flatten();
+        while let Some(frames) = next {
+            self.backlog.arrived(&frames);
+            let message = Message::Frames { id: self.id, frames };
+            if self.wires.inbox.send(message).await.is_err() {
+                return;
             }
+            self.backlog.has_room(self.wires.max_outstanding).await;
+            next = self.frames().await;
         }
     }
 
-    /// Answers a four-letter word, which only the first bytes of a connection can be. `None` if
-    /// the connection is over.
-    async fn first(&mut self) -> Option<()> {
+    /// The first frames. Answers a four-letter word, which only the first bytes of a connection can
+    /// be. `None` if the connection is over.
+    async fn first(&mut self) -> Option<Vec<Bytes>> {
         while self.buffer.len() < 4 {
             self.fill().await?;
         }
         let word = self.buffer.first_chunk::<4>().and_then(|head| Word::from_bytes(*head));
-        let Some(word) = word else { return Some(()) };
+        let Some(word) = word else { return self.frames().await };
         let (reply, answer) = oneshot::channel();
         let ask = Message::Word { id: self.id, word, reply };
         self.wires.inbox.send(ask).await.ok()?;
@@ -108,7 +99,23 @@ impl Reader<'_> {
         std::future::pending().await
     }
 
+    /// What comes in next, at least one frame. `None` if the connection is over.
+    async fn frames(&mut self) -> Option<Vec<Bytes>> {
+        loop {
+            let frames = self.whole_frames().inspect_err(|BadLength(length)| {
+                debug!(connection = self.id, length, "a frame of this length is refused");
+            });
+            match frames.ok()? {
+                frames if frames.is_empty() => self.fill().await?,
+                frames => return Some(frames),
+            }
+        }
+    }
+
     async fn fill(&mut self) -> Option<()> {
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer = BytesMut::new();
+        }
         // Grows with what has come in, so a claimed length costs nothing.
         self.buffer.reserve(READ_SIZE.min(self.wires.jute_max_buffer + 4));
         match self.input.read_buf(&mut self.buffer).await {
@@ -117,7 +124,7 @@ impl Reader<'_> {
         }
     }
 
-    fn frames(&mut self) -> Result<Vec<Bytes>, BadLength> {
+    fn whole_frames(&mut self) -> Result<Vec<Bytes>, BadLength> {
         let mut frames = Vec::new();
         loop {
             match next_frame(&mut self.buffer, self.wires.jute_max_buffer) {
@@ -163,6 +170,9 @@ impl Writer<'_> {
             }
             let bytes = buffer.len();
             buffer.clear();
+            if buffer.capacity() > KEPT {
+                buffer = BytesMut::new();
+            }
             if self.backlog.sent(bytes, frames)
                 && self.wires.inbox.send(Message::Drained { id: self.id }).await.is_err()
             {

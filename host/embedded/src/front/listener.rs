@@ -66,7 +66,9 @@ pub(super) async fn run(listener: TcpListener, census: Census, wires: Wires, tas
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, address)) => serve(stream, address, &census, &wires, &tasks),
+            Ok((stream, address)) => {
+                serve(stream, canonical(address), &census, &wires, &tasks);
+            }
             Err(error) => {
                 warn!(%error, "no connection can be accepted");
                 tokio::select! {
@@ -76,6 +78,11 @@ pub(super) async fn run(listener: TcpListener, census: Census, wires: Wires, tas
             }
         }
     }
+}
+
+/// A client that comes by IPv4 to a socket of IPv6 is the same as one that does not.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 fn serve(
@@ -95,4 +102,19 @@ fn serve(
         connection::run(id, stream, address, wires).await;
         drop(place);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_ipv4_is_one_whatever_socket_it_comes_to() {
+        let check = |address: &str, expected: &str| {
+            assert_eq!(canonical(address.parse().unwrap()).to_string(), expected);
+        };
+        check("[::ffff:10.1.2.3]:4", "10.1.2.3:4");
+        check("10.1.2.3:4", "10.1.2.3:4");
+        check("[::1]:4", "[::1]:4");
+    }
 }

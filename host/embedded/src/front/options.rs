@@ -54,6 +54,9 @@ pub struct ServerOptions {
     pub first_zxid: i64,
     /// How many requests of a connection may be unanswered before no more of it is read.
     pub max_outstanding: usize,
+    /// How long a client may take for its first frame, or a four-letter word and its answer. From
+    /// then on its session's timeout counts.
+    pub first_frame_timeout: Duration,
 }
 
 impl Default for ServerOptions {
@@ -78,6 +81,8 @@ impl Default for ServerOptions {
             first_zxid: 0,
             // Apache's limit for all connections together.
             max_outstanding: 1000,
+            // Apache's `zookeeper.nio.sessionlessCnxnTimeout`.
+            first_frame_timeout: Duration::from_secs(10),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::protocol::{Acl, Create};
-use crate::txn::CreateTxn;
+use crate::txn::{CloseSessionTxn, CreateTxn};
 
 const SESSION: i64 = 7;
+const OTHER: i64 = 8;
 const ORIGIN: Origin = Origin { server: 1, connection: 1 };
 const NOW: Now = Now { elapsed_ms: 0, wall_ms: 1_000 };
 
@@ -29,8 +30,12 @@ impl Desk {
     }
 
     fn ask(&mut self, write: Write) -> Txn {
+        self.ask_as(SESSION, write)
+    }
+
+    fn ask_as(&mut self, session_id: i64, write: Write) -> Txn {
         let ids = Arc::from([Id::new("ip", "127.0.0.1")]);
-        let request = Request { origin: Some(ORIGIN), session_id: SESSION, xid: 1, ids, write };
+        let request = Request { origin: Some(ORIGIN), session_id, xid: 1, ids, write };
         let proposal = self.leader.prepare(&self.replica, request, NOW);
         self.proposals.push(proposal.clone());
         proposal.txn
@@ -133,6 +138,24 @@ fn a_closing_session_takes_what_it_was_about_to_create() {
     assert_eq!(desk.created("/e3", 1), Err(ErrorCode::SessionExpired));
     desk.apply();
     assert_eq!(desk.created("/e3", 1), Err(ErrorCode::UnknownSession));
+}
+
+#[test]
+fn a_closing_session_leaves_what_another_is_about_to_create_in_its_place() {
+    let mut desk = Desk::new();
+    desk.created("/e1", 1).unwrap();
+    desk.created("/e2", 1).unwrap();
+    desk.apply();
+    desk.ask(delete("/e1"));
+    desk.ask(delete("/e2"));
+    desk.ask_as(OTHER, Write::CreateSession { timeout_ms: 1_000 });
+    desk.ask_as(OTHER, create("/e1", 1));
+    desk.ask_as(OTHER, create("/e2", 0));
+    let close = desk.ask(Write::CloseSession);
+    assert_eq!(close, Txn::CloseSession(CloseSessionTxn { paths: Some(Vec::new()) }));
+    desk.apply();
+    assert_eq!(desk.replica.tree().stat("/e1").unwrap().ephemeral_owner, OTHER);
+    assert_eq!(desk.replica.tree().stat("/e2").unwrap().ephemeral_owner, 0);
 }
 
 #[test]

@@ -120,7 +120,8 @@ impl Leader {
         Ok(version)
     }
 
-    /// A session's end takes the ephemerals it has, and those it is about to have.
+    /// A session's end takes the ephemerals it has, and those it is about to have; but none that is
+    /// about to go, though another's may be about to come in its place.
     pub(super) fn prepare_close(&mut self, replica: &Replica, asked: &Asked) -> Txn {
         let session_id = asked.session_id;
         let mut paths: BTreeSet<String> =
@@ -130,7 +131,7 @@ impl Leader {
                 owner.is_some_and(|raw| Owner::from_raw(raw) == Owner::Session(session_id));
             if is_own {
                 paths.insert(path.to_owned());
-            } else if owner.is_none() {
+            } else {
                 paths.remove(path);
             }
         }

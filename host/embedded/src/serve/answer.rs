@@ -27,7 +27,7 @@ impl Member {
         let is_asker = |pending: &mut super::connection::Pending| {
             matches!(pending.wait, Wait::Commit) && pending.xid == header.xid
         };
-        let Some(pending) = peer.pending.pop_front_if(is_asker) else { return };
+        let Some(pending) = peer.pop_if(is_asker) else { return };
         // The session has gone to another server: this connection is its past.
         if *outcome == Outcome::Failed(ErrorCode::SessionMoved) {
             return self.close(connection);

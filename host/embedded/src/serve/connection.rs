@@ -10,6 +10,9 @@ use super::Statistics;
 use crate::protocol::{ConnectRequest, Id, OpCode, Read};
 use crate::time::Now;
 
+/// How many names a client may have. Every request that waits may have a list of its own.
+const MAX_IDS: usize = 128;
+
 /// A connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -23,6 +26,8 @@ pub struct Connection {
     pub(super) ids: Arc<[Id]>,
     /// Requests in order, the oldest first. Those behind a write wait for it.
     pub(super) pending: VecDeque<Pending>,
+    pending_bytes: usize,
+    pending_reads: usize,
     pub(super) statistics: Statistics,
 }
 
@@ -42,7 +47,14 @@ pub(super) struct Pending {
     pub(super) xid: i32,
     pub(super) op: OpCode,
     pub(super) received: Now,
+    pub(super) bytes: usize,
     pub(super) wait: Wait,
+}
+
+impl Pending {
+    fn is_read(&self) -> bool {
+        matches!(self.wait, Wait::Read { .. })
+    }
 }
 
 #[derive(Debug)]
@@ -71,6 +83,8 @@ impl Connection {
             ids: Arc::from([Id::new("ip", &host)]),
             host,
             pending: VecDeque::new(),
+            pending_bytes: 0,
+            pending_reads: 0,
             statistics: Statistics::default(),
         }
     }
@@ -102,16 +116,54 @@ impl Connection {
 
     /// How many requests wait for their answer.
     pub fn outstanding(&self) -> usize {
-        self.pending.len()
+        self.pending.len() + self.stash().len()
     }
 
-    pub(super) fn add_ids(&mut self, new: Vec<Id>) {
+    /// How many bytes came in with them.
+    pub fn outstanding_bytes(&self) -> usize {
+        self.pending_bytes + self.stash().iter().map(Bytes::len).sum::<usize>()
+    }
+
+    /// How many of them may be reads. Their answers are made one right after the other, as soon as
+    /// the write that they wait for is committed.
+    pub fn outstanding_reads(&self) -> usize {
+        self.pending_reads + self.stash().len()
+    }
+
+    fn stash(&self) -> &[Bytes] {
+        match &self.phase {
+            Phase::Opening { stash, .. } => stash,
+            Phase::New | Phase::Open => &[],
+        }
+    }
+
+    pub(super) fn push(&mut self, pending: Pending) {
+        self.pending_bytes += pending.bytes;
+        self.pending_reads += usize::from(pending.is_read());
+        self.pending.push_back(pending);
+    }
+
+    /// The oldest, if it is like that.
+    pub(super) fn pop_if(&mut self, is_it: impl FnOnce(&mut Pending) -> bool) -> Option<Pending> {
+        let pending = self.pending.pop_front_if(is_it)?;
+        self.pending_bytes -= pending.bytes;
+        self.pending_reads -= usize::from(pending.is_read());
+        Some(pending)
+    }
+
+    /// False if there are too many.
+    #[must_use]
+    pub(super) fn add_ids(&mut self, new: Vec<Id>) -> bool {
         let mut ids = self.ids.to_vec();
         for id in new {
             if !ids.contains(&id) {
                 ids.push(id);
             }
         }
-        self.ids = ids.into();
+        let is_few = ids.len() <= MAX_IDS;
+        if is_few {
+            self.ids = ids.into();
+        }
+        is_few
     }
 }

@@ -45,7 +45,7 @@ impl Member {
             }
         };
         if let Some(peer) = self.connections.get_mut(&connection) {
-            peer.pending.push_back(Pending { xid, op, received: now, wait });
+            peer.push(Pending { xid, op, received: now, bytes: frame.len(), wait });
         }
         self.advance(connection, now);
     }
@@ -61,15 +61,11 @@ impl Member {
         let Some(peer) = self.connections.get_mut(&connection) else { return };
         let super_digest = self.options.super_digest.as_deref();
         let ids = access::authenticate(scheme, credential, &peer.host, super_digest);
-        match ids {
-            Some(ids) => {
-                peer.add_ids(ids);
-                self.deliver(connection, Reply::ok(xid, 0).finish());
-            }
-            None => {
-                self.deliver(connection, Reply::error(xid, 0, ErrorCode::AuthFailed));
-                self.close(connection);
-            }
+        if ids.is_some_and(|ids| peer.add_ids(ids)) {
+            self.deliver(connection, Reply::ok(xid, 0).finish());
+        } else {
+            self.deliver(connection, Reply::error(xid, 0, ErrorCode::AuthFailed));
+            self.close(connection);
         }
     }
 
@@ -92,7 +88,7 @@ impl Member {
     pub fn moved(&mut self, connection: u64, now: Now) {
         if let Some(peer) = self.connections.get_mut(&connection) {
             let (xid, op, wait) = (0, OpCode::Error, Wait::End);
-            peer.pending.push_back(Pending { xid, op, received: now, wait });
+            peer.push(Pending { xid, op, received: now, bytes: 0, wait });
         }
         self.advance(connection, now);
     }
@@ -104,7 +100,7 @@ impl Member {
             let is_due = |pending: &mut Pending| {
                 !matches!(pending.wait, Wait::Commit | Wait::Sync { is_synced: false, .. })
             };
-            let Some(pending) = peer.pending.pop_front_if(is_due) else { return };
+            let Some(pending) = peer.pop_if(is_due) else { return };
             if matches!(pending.wait, Wait::End) {
                 return self.close(connection);
             }

@@ -30,7 +30,7 @@ pub(super) fn facts(state: &Standalone) -> String {
         member.connections().len(),
         outstanding(state),
         member.replica().last_zxid(),
-        member.replica().tree().len()
+        member.replica().tree().count()
     )
 }
 
@@ -57,7 +57,7 @@ pub(super) fn mntr(state: &Standalone, settings: &Settings, now: Now) -> String 
         ("num_alive_connections", member.connections().len().to_string()),
         ("avg_latency", mean(statistics.mean_latency_ms())),
         ("outstanding_requests", outstanding(state).to_string()),
-        ("znode_count", tree.len().to_string()),
+        ("znode_count", tree.count().to_string()),
         ("global_sessions", state.leader().sessions().len().to_string()),
         ("packets_sent", statistics.sent.to_string()),
         ("packets_received", statistics.received.to_string()),

@@ -12,7 +12,7 @@ use wok_embedded::tree::NodeStat;
 use wok_embedded::txn::{CreateTxn, Txn, TxnHeader};
 
 /// Has one node below the root. Nobody has told what list 9 is.
-fn snapshot(path: &str, list: i64) -> Vec<u8> {
+fn snapshot(path: &str, list: i64, created: i64) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.raw(b"ZKSN");
     writer.int(2);
@@ -20,7 +20,7 @@ fn snapshot(path: &str, list: i64) -> Vec<u8> {
     // No sessions, no lists.
     writer.int(0);
     writer.int(0);
-    for (path, list, czxid) in [("", -1, 0), (path, list, 1)] {
+    for (path, list, czxid) in [("", -1, 0), (path, list, created)] {
         writer.string(path);
         writer.slice(None);
         writer.long(list);
@@ -39,7 +39,7 @@ fn snapshot(path: &str, list: i64) -> Vec<u8> {
 fn the_log_tells_a_list_that_the_snapshot_lacks() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
-    fs::write(directory.snapshot(0), snapshot("/a", 9)).unwrap();
+    fs::write(directory.snapshot(0), snapshot("/a", 9, 0)).unwrap();
     let error = recover(&directory, 0, u64::MAX).expect_err("a node without list");
     let FilesError::DamagedSnapshot { path, .. } = &error else { panic!("{error}") };
     assert_eq!(path, &directory.snapshot(0));
@@ -56,9 +56,24 @@ fn the_log_tells_a_list_that_the_snapshot_lacks() {
     });
     let mut log = b"ZKLG\0\0\0\x02\0\0\0\0\0\0\0\0".to_vec();
     encode_entry(&header, &txn, &mut log);
+    fs::write(directory.snapshot(0), snapshot("/a", 9, 1)).unwrap();
     fs::write(directory.log(1), log).unwrap();
     let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
     assert_eq!(**replica.tree().get("/a").unwrap().acl(), *acl);
+}
+
+#[test]
+fn a_snapshot_that_shows_what_no_log_tells_is_refused() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
+    fs::write(directory.snapshot(0), snapshot("/a", -1, 1)).unwrap();
+    let error = recover(&directory, 0, u64::MAX).expect_err("a node of a txn that no log has");
+    let FilesError::SnapshotBeyondLogs { path, found: 1, last_zxid: 0 } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(path, &directory.snapshot(0));
+    fs::write(directory.snapshot(1), snapshot("/a", -1, 1)).unwrap();
+    recover(&directory, 0, u64::MAX).unwrap();
 }
 
 #[test]
@@ -66,7 +81,7 @@ fn a_node_of_a_path_that_no_server_takes_is_refused() {
     let scratch = tempfile::tempdir().unwrap();
     let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
     let recovered = |path| {
-        fs::write(directory.snapshot(0), snapshot(path, -1)).unwrap();
+        fs::write(directory.snapshot(0), snapshot(path, -1, 0)).unwrap();
         recover(&directory, 0, u64::MAX)
     };
     recovered("/a").unwrap();

@@ -1,11 +1,12 @@
 //! What a client may send, and how much of it.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use wok_embedded::jute::Writer;
 use wok_embedded::protocol::OpCode;
+use wok_embedded::{EmbeddedZooKeeper, ServerOptions};
 
 use crate::client::{Client, create, versioned, watched, word};
 use crate::start;
@@ -108,6 +109,63 @@ fn a_slow_reader_hurts_only_itself_and_loses_nothing() {
 }
 
 #[test]
+fn reads_behind_a_write_are_not_all_answered_to_who_takes_no_answers() {
+    const READS: i32 = 100;
+    let server = start();
+    let mut slow = Client::connect(server.connect_string());
+    let mut other = Client::connect(server.connect_string());
+    slow.created("/big", 0);
+    slow.send(&set_of_size(MAX));
+    assert_eq!(slow.answer().unwrap().error, 0);
+    // All in one piece: the write waits to be committed when the reads come in.
+    let mut burst = Vec::new();
+    for xid in 0..=READS {
+        let mut body = Writer::new();
+        body.int(xid);
+        let op = if xid == 0 { OpCode::Create } else { OpCode::GetData };
+        body.int(op.code());
+        if xid == 0 {
+            create(&mut body, "/m", 0)
+        } else {
+            watched(&mut body, "/big", false)
+        }
+        let body = body.finish();
+        burst.extend(i32::try_from(body.len()).unwrap().to_be_bytes());
+        burst.extend(&body);
+    }
+    slow.stream.write_all(&burst).unwrap();
+    // All of it is served, as far as it is, before a node that is created now.
+    other.created("/n", 0);
+    let sent = word(server.connect_string(), "mntr");
+    let sent = sent.lines().find_map(|line| line.strip_prefix("zk_packets_sent\t")).unwrap();
+    // Those that may wait, and what fits the buffers in between.
+    assert!(sent.parse::<i32>().unwrap() < 50, "{sent}");
+    assert_eq!(slow.answer().unwrap().xid, 0);
+    for xid in 1..=READS {
+        let answer = slow.answer().unwrap();
+        assert_eq!((answer.xid, answer.body.len()), (xid, 4 + MAX - 24 + 68));
+    }
+}
+
+#[test]
+fn a_client_that_says_nothing_is_closed() {
+    let options = ServerOptions {
+        first_frame_timeout: Duration::from_millis(50),
+        ..ServerOptions::for_tests()
+    };
+    let server = EmbeddedZooKeeper::start_with(options).unwrap();
+    let mut client = Client::connect(server.connect_string());
+    for said in [&[][..], b"\0\0", b"\0\0\0\x2d\0"] {
+        let mut silent = TcpStream::connect(server.connect_string()).unwrap();
+        silent.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        silent.write_all(said).unwrap();
+        assert_eq!(silent.read(&mut [0]).unwrap(), 0, "{said:?}");
+    }
+    // One with a session stays.
+    assert_eq!(client.exists("/", false), 0);
+}
+
+#[test]
 fn words_are_answered_in_text() {
     let server = start();
     let address = server.connect_string();
@@ -115,7 +173,7 @@ fn words_are_answered_in_text() {
     assert_eq!(word(address, "ruok"), "imok");
     assert_eq!(word(address, "isro"), "rw");
     let srvr = word(address, "srvr");
-    assert!(srvr.contains("\nMode: standalone\nNode count: 4\n"), "{srvr}");
+    assert!(srvr.contains("\nMode: standalone\nNode count: 5\n"), "{srvr}");
     for name in ["stat", "mntr", "conf", "cons", "envi", "dump", "wchc", "wchp", "dirs", "gtmk"] {
         assert!(!word(address, name).is_empty(), "{name}");
     }

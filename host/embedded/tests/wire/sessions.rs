@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use wok_embedded::protocol::OpCode;
+use wok_embedded::{EmbeddedZooKeeper, ServerOptions};
 
 use crate::client::{Client, Hello, versioned};
 use crate::start;
@@ -24,6 +25,18 @@ fn a_session_is_taken_up_with_its_ephemerals_and_without_its_watches() {
     assert_eq!(new.stat("/e").owner, old.session_id);
     new.set("/e", -1);
     assert_eq!(new.told(), []);
+}
+
+#[test]
+fn who_has_seen_an_earlier_server_is_welcome_to_one_that_counts_from_higher() {
+    let options = ServerOptions { first_zxid: 1 << 32, ..ServerOptions::for_tests() };
+    let server = EmbeddedZooKeeper::start_with(options).unwrap();
+    let greet = |last_zxid| {
+        Client::greet(server.connect_string(), &Hello { last_zxid, ..Hello::default() })
+    };
+    assert!(greet((1 << 32) + 1).is_none());
+    let mut client = greet(5).expect("a session");
+    assert_eq!(client.create("/a", 0).zxid, (1 << 32) + 2);
 }
 
 #[test]
