@@ -66,3 +66,4 @@ pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance,
 pub use value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 pub use wit_docs::DocState;
 pub use witness::Witness;
+pub(crate) use witness::{HOST_CALLS, KILLED};

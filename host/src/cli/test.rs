@@ -11,13 +11,15 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::{BROKEN, Failure};
+use super::hold::object;
 use super::output::{Printer, log_to_stderr};
 use crate::guest::CompileCache;
 use crate::host::user_cache;
 use crate::modules::ModuleSource;
 use crate::simulation::coverage::Coverage;
 use crate::simulation::exhaustive::{self, Exhausted};
-use crate::simulation::history::FaultKind;
+use crate::simulation::history::{FaultKind, What};
+use crate::simulation::judges::Interface;
 use crate::simulation::picture;
 use crate::simulation::plan::Plan;
 use crate::simulation::search::{Findings, Search};
@@ -35,11 +37,13 @@ use crate::simulation::workload;
 ///
 /// What is judged goes by the interface that the module exports: a lock is held to a lock's
 /// promises, whoever wrote it. Of an interface that nobody knows it is judged that it leaves
-/// nothing behind, that nobody waits for ever, and that it stays within its bounds.
+/// nothing behind, that it stays within its bounds, and that whatever is answered when nothing is
+/// done to it is answered in the end.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok test lock\n  \
     wok test ./my-lock.wasm --seeds 10000\n  \
     wok test ./my-lock.wasm --seed 17 --history run.jsonl\n  \
+    wok test ./my-lock.wasm --config format=kazoo\n  \
     wok test ./my-lock.wasm --scenario two-hosts.toml\n  \
     wok test ./my-lock.wasm --exhaustive\n\n\
     Ends with 0 if every invariant held, 1 if one was broken.")]
@@ -63,13 +67,14 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
 
-    /// Strike every request of a small run with every fault, instead of drawing them.
+    /// Strike every request and every wait of a small run with a lost connection, the session's end
+    /// and a withdrawn call, instead of drawing faults.
     #[arg(long, conflicts_with_all = ["seeds", "first_seed", "seed", "scenario"])]
     exhaustive: bool,
 
-    /// The module's config, as a JSON object.
-    #[arg(long, value_name = "JSON")]
-    config: Option<Value>,
+    /// The module's own configuration: `name=value`, or one JSON object.
+    #[arg(long, value_name = "NAME=VALUE")]
+    config: Vec<String>,
 
     /// Write the history of the run that failed, or was asked for, as lines of JSON.
     #[arg(long, value_name = "FILE")]
@@ -88,6 +93,13 @@ pub(super) struct Arguments {
     cache_dir: Option<PathBuf>,
 }
 
+/// What a failing run was made of.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    Seed,
+    Exhaustive,
+}
+
 /// How often people are told how far it is.
 const PROGRESS: Duration = Duration::from_secs(2);
 
@@ -102,11 +114,26 @@ impl Arguments {
         let source = ModuleSource::parse(&self.module);
         let bytes = source.read(None).map_err(|error| Failure::Config(error.to_string()))?;
         let cache = self.cache_dir.clone().map_or_else(user_cache, CompileCache::In);
-        let subject = Subject::new(&source.name(), &bytes, self.config.clone(), cache)
+        let config = match self.config.is_empty() {
+            true => None,
+            false => Some(object("config", &self.config)?),
+        };
+        let subject = Subject::new(&source.name(), &bytes, config, cache)
             .map_err(|error| Failure::Config(error.to_string()))?;
         if let Some(path) = &self.scenario {
             let plan = read_plan(path)?;
             return self.one(printer, &subject, plan);
+        }
+        if !subject.is_callable() {
+            let reason = "none of its operations can be called without arguments; say what is \
+                          called in a scenario file, and run it with --scenario";
+            return Err(Failure::Config(format!("{}: {reason}", self.module)));
+        }
+        for operation in subject.blocking() {
+            printer.remark(&format!(
+                "`{operation}` was left without an answer when nothing was done to it: nobody is \
+                 asked whether it ends; a scenario without a deadline for it asks"
+            ));
         }
         if self.exhaustive {
             return self.exhaust(printer, &subject);
@@ -137,14 +164,33 @@ impl Arguments {
             }
         });
         let mut findings = findings.map_err(|error| Failure::Config(error.to_string()))?;
-        match findings.failure.take() {
-            Some(failing) => self.broken(printer, subject, failing),
-            None => {
-                let (text, json) = passed(&self.module, &findings);
-                printer.report(&text, &json);
-                Ok(ExitCode::SUCCESS)
-            }
+        if let Some(failing) = findings.failure.take() {
+            return self.broken(printer, subject, failing, Origin::Seed);
         }
+        if let Some(why) = self.is_worthless(subject, &findings) {
+            let json = json!({ "passed": false, "runs": findings.runs, "reason": why });
+            printer.report(&format!("{}: {why}", self.module), &json);
+            return Ok(ExitCode::from(BROKEN));
+        }
+        let (text, json) = passed(&self.module, &findings);
+        printer.report(&text, &json);
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Why what was found says nothing, if it does not.
+    fn is_worthless(&self, subject: &Subject, findings: &Findings) -> Option<String> {
+        let Findings { runs, counted, operations, grants, .. } = findings;
+        if *counted < self.seeds {
+            return Some(format!(
+                "only {counted} of {runs} runs count, with {operations} operations in all: in the \
+                 others too little was called, or no two faults struck a host call; say what is \
+                 called in a scenario file, and run it with --scenario"
+            ));
+        }
+        let is_granting = subject.interface() != Interface::Unknown;
+        (is_granting && *grants == 0).then(|| {
+            format!("nobody was granted anything in {runs} runs, so that nothing was judged")
+        })
     }
 
     fn exhaust(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
@@ -159,10 +205,10 @@ impl Arguments {
         let Exhausted { runs, coverage, failure } =
             exhausted.map_err(|error| Failure::Config(error.to_string()))?;
         if let Some(failing) = failure {
-            return self.broken(printer, subject, failing);
+            return self.broken(printer, subject, failing, Origin::Exhaustive);
         }
         let text = format!(
-            "{}: every invariant held in {runs} runs, each with one fault at one request\n\n{}",
+            "{}: every invariant held in {runs} runs, each with one fault at one moment\n\n{}",
             self.module,
             coverage.table()
         );
@@ -176,7 +222,6 @@ impl Arguments {
             let place = self.scenario.as_deref().map(|path| format!("{}: ", path.display()));
             Failure::Config(format!("{}{error}", place.unwrap_or_default()))
         })?;
-        self.write_run(&verdict)?;
         let violations = &verdict.violations;
         let mut text = format!(
             "{}: {} operations, {} grants, {} faults that struck, {:.1} simulated seconds\n\
@@ -206,8 +251,24 @@ impl Arguments {
                 }
             }
         }
+        let came = verdict.history.iter().filter(|entry| matches!(entry.what, What::Fault { .. }));
+        let (came, planned) = (came.count(), verdict.plan.faults.len());
+        if self.scenario.is_some() && came < planned {
+            printer.remark(&format!(
+                "{} of the {planned} faults never came: nothing was as their `when` says",
+                planned - came
+            ));
+        }
         printer.report(&text, &json);
-        Ok(if violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
+        // Behind the report: what was found is told in any case, and counts.
+        let written = self.write_run(&verdict);
+        if violations.is_empty() {
+            return written.map(|()| ExitCode::SUCCESS);
+        }
+        if let Err(failed) = written {
+            printer.remark(&failed.to_string());
+        }
+        Ok(ExitCode::from(BROKEN))
     }
 
     /// Makes a failing run small and shows it.
@@ -216,23 +277,30 @@ impl Arguments {
         printer: &Printer,
         subject: &Subject,
         failing: Verdict,
+        origin: Origin,
     ) -> Result<ExitCode, Failure> {
         let Some(first) = failing.violations.first() else { return Ok(ExitCode::SUCCESS) };
         let (invariant, seed) = (first.invariant, failing.plan.seed);
-        printer.remark(&format!("seed {seed} breaks {invariant}; looking for a smaller run"));
+        let name = match origin {
+            Origin::Seed => format!("seed {seed}"),
+            Origin::Exhaustive => "one fault".to_owned(),
+        };
+        printer.remark(&format!("{name} breaks {invariant}; looking for a smaller run"));
         let smallest = shrink(subject, failing, invariant);
-        self.write_run(&smallest)?;
         let Some(violation) = smallest.violations.iter().find(|it| it.invariant == invariant)
         else {
             return Ok(ExitCode::from(BROKEN));
         };
         let stem = ModuleSource::parse(&self.module).name();
-        let file = PathBuf::from(format!("{stem}-seed-{seed}.toml"));
-        let plan = write_plan(&file, &smallest.plan)?;
-        let mut text = format!(
-            "{}: BROKEN by seed {seed}\n\n{invariant}: {}\n\n",
-            self.module, violation.sentence
-        );
+        let file = PathBuf::from(match origin {
+            Origin::Seed => format!("{stem}-seed-{seed}.toml"),
+            Origin::Exhaustive => format!("{stem}-exhaustive.toml"),
+        });
+        let plan = toml::to_string(&smallest.plan)
+            .map_err(|error| Failure::Config(format!("the scenario cannot be written: {error}")));
+        let written = plan.as_ref().map(|plan| write(&file, plan));
+        let mut text =
+            format!("{}: BROKEN by {name}\n\n{invariant}: {}\n\n", self.module, violation.sentence);
         for line in timeline::around(&smallest.history, violation) {
             writeln!(text, "{line}").unwrap_or_default();
         }
@@ -241,22 +309,31 @@ impl Arguments {
         write!(
             text,
             "\nThis is the smallest run found: {} applications, {} faults. Run it again with\n\
-             \x20 wok test {module} --scenario {file_name}\n\
-             and the whole seed with\n\
-             \x20 wok test {module} --seed {seed}",
+             \x20 wok test {module} --scenario {file_name}",
             applications.len(),
             faults.len(),
         )
         .unwrap_or_default();
+        if let Origin::Seed = origin {
+            let config: String =
+                self.config.iter().map(|config| format!(" --config '{config}'")).collect();
+            write!(text, "\nand the whole seed with\n\x20 wok test {module} --seed {seed}{config}")
+                .unwrap_or_default();
+        }
         let json = json!({
             "passed": false,
             "seed": seed,
             "invariant": invariant,
             "sentence": violation.sentence,
             "scenario": file,
-            "plan": plan,
+            "plan": plan.as_ref().ok(),
         });
         printer.report(&text, &json);
+        // What was found is told, and counts, though it cannot be written down.
+        let written = written.map_or_else(|error| Err(Failure::Config(error.to_string())), |it| it);
+        for failed in [written, self.write_run(&smallest)].into_iter().filter_map(Result::err) {
+            printer.remark(&failed.to_string());
+        }
         Ok(ExitCode::from(BROKEN))
     }
 
@@ -278,13 +355,6 @@ fn read_plan(path: &Path) -> Result<Plan, Failure> {
     };
     let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
     toml::from_str(&text).map_err(|error| refused(&error))
-}
-
-fn write_plan(path: &Path, plan: &Plan) -> Result<String, Failure> {
-    let text = toml::to_string(plan)
-        .map_err(|error| Failure::Config(format!("the scenario cannot be written: {error}")))?;
-    write(path, &text)?;
-    Ok(text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

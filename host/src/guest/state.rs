@@ -11,6 +11,7 @@ use super::meter::Turn;
 use super::slab::Slab;
 use super::surroundings::Surroundings;
 use super::voice_box::VoiceBox;
+use super::witness::KILLED;
 use crate::session::Watch;
 
 /// The data of a store.
@@ -79,7 +80,7 @@ impl State {
     #[inline]
     pub(super) async fn count_calls(&mut self, calls: usize) -> wasmtime::Result<()> {
         if self.surroundings.witness.as_ref().is_some_and(|witness| witness.is_killed()) {
-            return Err(wasmtime::Error::msg("killed by the simulation"));
+            return Err(wasmtime::Error::msg(KILLED));
         }
         let time = &self.surroundings.time;
         while let Taken::NotBefore(wait) = self.calls.take(calls as u64, || time.now_ms()) {

@@ -8,6 +8,31 @@ use super::answer::Failed;
 use super::state::State;
 use crate::session::{Failure, Refusal};
 
+/// The host calls that a witness sees, by the contract's names; `wait` is that for a watch.
+pub(crate) const HOST_CALLS: [&str; 18] = [
+    "check",
+    "claim",
+    "contend",
+    "contend-and-list",
+    "create",
+    "delete",
+    "exists",
+    "get-children",
+    "get-data",
+    "multi",
+    "pipeline",
+    "release",
+    "set-data",
+    "sync",
+    "wait",
+    "watch-children",
+    "watch-data",
+    "watch-exists",
+];
+
+/// What the fault of a component says that a simulation has killed.
+pub(crate) const KILLED: &str = "killed by the simulation";
+
 /// Sees the host calls that reach the ensemble or wait for a watch.
 ///
 /// Called in the middle of them: answers at once and never blocks.

@@ -12,7 +12,9 @@ use super::history::{Outcome, ParticipantId, Told, What};
 use super::plan::{Application, Step};
 use super::recorder::Observer;
 use super::world::World;
-use crate::participant::{Answer, Call, CallError, Ending, Follower, Join, Notice, Participant};
+use crate::participant::{
+    Answer, Call, CallError, Ending, Follower, Join, Loss, Notice, Participant,
+};
 use crate::session::{SeatLimits, Session};
 use crate::tasks::Tasks;
 
@@ -130,7 +132,7 @@ impl Running {
                 }
                 Err(failure) => {
                     let fault = Some(failure.to_string());
-                    let notice = Told::Ended { how: "failed".to_owned(), fault };
+                    let notice = Told::Ended { how: "refused".to_owned(), fault };
                     self.world.recorder.note(What::Told { participant: id, notice });
                     tokio::time::sleep(REJOIN).await;
                 }
@@ -182,6 +184,11 @@ impl Running {
             // A follower that has ended has nothing more to take down.
             caught_up.await.ok();
         }
+        // The process may have been stopped meanwhile: what it answered then is not true any more.
+        let answer = match answer {
+            Ok(Answer { holds: true, .. }) if !joined.participant.holds() => Err(CallError::Ended),
+            answer => answer,
+        };
         self.world.returned(participant, call, outcome(answer));
     }
 
@@ -311,6 +318,7 @@ fn told(notice: Notice) -> Told {
         Notice::Ended(ending) => {
             let (how, fault) = match ending {
                 Ending::Left => ("left", None),
+                Ending::Lost(Loss::Fault(fault)) => ("lost", Some(fault)),
                 Ending::Lost(_) => ("lost", None),
                 Ending::Failed(fault) => ("failed", Some(fault)),
             };

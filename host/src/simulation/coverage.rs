@@ -43,7 +43,12 @@ impl Tally {
                 What::Joined { .. } => tally.participants += 1,
                 What::Invoked { .. } => tally.operations += 1,
                 What::Told { notice: super::history::Told::Held { .. }, .. } => tally.grants += 1,
-                What::Fault { struck, .. } if !struck.is_empty() => tally.struck += 1,
+                // A clock that jumps is noticed by nobody who keeps the rules.
+                What::Fault { fault, struck, .. }
+                    if *fault != FaultKind::ClockJump && !struck.is_empty() =>
+                {
+                    tally.struck += 1;
+                }
                 _ => {}
             }
         }

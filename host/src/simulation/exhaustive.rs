@@ -1,9 +1,9 @@
-//! Every request of a small run, and everything that can happen to it.
+//! Every request of a small run, every wait in it, and everything that can happen to them.
 
 use std::collections::BTreeMap;
 
 use super::coverage::Coverage;
-use super::history::{FaultKind, HostId, What};
+use super::history::{Entry, FaultKind, HostId, What};
 use super::plan::{Fault, Plan, When};
 use super::subject::Subject;
 use super::verdict::Verdict;
@@ -25,8 +25,8 @@ pub struct Exhausted {
     pub failure: Option<Verdict>,
 }
 
-/// Runs a plan without faults, and then once for every request of it and every fault; until one
-/// breaks an invariant.
+/// Runs a plan without faults, and then once for every fault at every request and every wait of it;
+/// until one breaks an invariant.
 ///
 /// # Errors
 /// The plan does not fit the module.
@@ -37,23 +37,15 @@ pub fn exhaust(
 ) -> Result<Exhausted, PlanError> {
     let calm = Plan { faults: Vec::new(), ..plan };
     let begin = Verdict::of(subject, calm.clone())?;
-    let mut requests: BTreeMap<HostId, u64> = BTreeMap::new();
-    for entry in &begin.history {
-        if let What::Request { host, .. } = entry.what {
-            *requests.entry(host).or_default() += 1;
-        }
-    }
-    let cases = requests.iter().flat_map(|(host, count)| {
-        let each = move |nth| FAULTS.map(|fault| (*host, nth, fault));
-        (1..=*count).flat_map(each)
-    });
-    let all = requests.values().sum::<u64>() * FAULTS.len() as u64;
+    let moments = moments(&begin.history);
+    let all = (moments.len() * FAULTS.len()) as u64;
+    let cases = moments.iter().flat_map(|moment| FAULTS.map(|fault| (moment, fault)));
     let mut exhausted = Exhausted::default();
     if !begin.violations.is_empty() {
         return Ok(Exhausted { failure: Some(begin), runs: 1, ..exhausted });
     }
-    for (host, nth, fault) in cases {
-        let fault = Fault { fault, when: When::Request { nth }, host, ms: 0 };
+    for ((host, when), fault) in cases {
+        let fault = Fault { fault, when: when.clone(), host: *host, ms: 0 };
         let verdict = Verdict::of(subject, Plan { faults: vec![fault], ..calm.clone() })?;
         exhausted.runs += 1;
         exhausted.coverage.add(verdict.coverage.clone());
@@ -64,6 +56,35 @@ pub fn exhaust(
         }
     }
     Ok(exhausted)
+}
+
+/// Every request of a run, and every wait, which is for what others do and sends none.
+fn moments(history: &[Entry]) -> Vec<(HostId, When)> {
+    let mut hosts = BTreeMap::new();
+    let (mut requests, mut waits) = (BTreeMap::new(), BTreeMap::new());
+    let mut moments = Vec::new();
+    for entry in history {
+        match &entry.what {
+            What::Joined { participant, host, .. } => drop(hosts.insert(*participant, *host)),
+            What::Request { host, .. } => {
+                let nth = count(&mut requests, *host);
+                moments.push((*host, When::Request { nth }));
+            }
+            What::HostCall { participant, name, .. } if name == "wait" => {
+                let Some(host) = hosts.get(participant) else { continue };
+                let (name, nth) = (name.clone(), count(&mut waits, *host));
+                moments.push((*host, When::HostCall { name, nth }));
+            }
+            _ => {}
+        }
+    }
+    moments
+}
+
+fn count(counts: &mut BTreeMap<HostId, u64>, host: HostId) -> u64 {
+    let count = counts.entry(host).or_insert(0);
+    *count += 1;
+    *count
 }
 
 /// A small plan of a seed: its first applications, one on each host, and the first of what they do.

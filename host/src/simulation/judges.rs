@@ -16,15 +16,16 @@
 //! | M7 | `leftovers` | a contender outlives its request, or one request has two |
 //! | M8 | `linear` | what callers saw is no mutex with growing fences, whatever the order in which it happened |
 //! | V1 | `consent` | an ephemeral znode is deleted by another session than its own |
-//! | W1 | `waiting` | a waiter whose turn it is, or any call at all, stays blocked |
+//! | W1 | `waiting` | a waiter whose turn it is, or any call at all, stays blocked; or one is turned away without a fault |
 //! | W2 | `grants` | a wait succeeds though its condition never held |
-//! | H1 | `herd` | one deletion wakes more than one contender |
+//! | H1 | `herd`, `polling` | one deletion wakes more than one contender; or one that waits asks the ensemble again and again |
 //! | E1 | as M1 to M4 | two lead, or terms do not grow |
 //! | E2 | as M5 | a leader is not told that it leads no more before another does |
 //! | E3 | `waiting`, `beliefs` | nobody takes the lead that is free, or one whose znode is gone keeps it |
 //! | E4 | `observers` | an observer is told of a leader that never was, or goes back to an earlier one |
 //! | X1 | `isolation` | a component reaches outside its mount |
 //! | X2 | `leftovers` | a participant acts after its end, or leaves a watch behind |
+//! | L1 | `limits` | a component traps, uses up what it may, or does not end when it is cancelled |
 //! | S1 | `watches` | a watch event has no cause, comes twice, or comes in the wrong order |
 
 mod beliefs;
@@ -36,9 +37,11 @@ mod grants;
 mod herd;
 mod isolation;
 mod leftovers;
+mod limits;
 mod linear;
 mod observers;
 mod people;
+mod polling;
 mod truth;
 mod waiting;
 mod watches;
@@ -181,6 +184,7 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
             }
             beliefs::check(&case, "M5", "M5", &mut found);
             waiting::check_turns(&case, "W1", &mut found);
+            waiting::check_refusals(&case, "W1", &mut found);
         }
         Interface::LeaderElection => {
             grants::check_validity(&case, "E1", &mut found);
@@ -190,6 +194,7 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
             grants::check_condition(&case, "W2", &mut found);
             beliefs::check(&case, "E2", "E3", &mut found);
             waiting::check_turns(&case, "E3", &mut found);
+            waiting::check_refusals(&case, "E3", &mut found);
             observers::check(&case, "E4", &mut found);
         }
         Interface::Unknown => {}
@@ -198,8 +203,10 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
     leftovers::check_silence(&case, "X2", &mut found);
     waiting::check_blocked(&case, "W1", &mut found);
     herd::check(&case, "H1", &mut found);
+    polling::check(&case, "H1", &mut found);
     consent::check(&case, "V1", &mut found);
     isolation::check(&case, "X1", &mut found);
+    limits::check(&case, "L1", &mut found);
     watches::check(&case, "S1", &mut found);
     first_of_each(found)
 }

@@ -166,9 +166,9 @@ impl Nemesis {
     }
 
     fn lag(&self, host: HostId, lasts: Duration) {
-        self.world.recorder.fault(FaultKind::Lag, None, Victims::All);
-        let servers = self.world.network.server_count();
-        let server = usize::try_from(host).unwrap_or(0) % servers.max(1);
+        let number = usize::try_from(host).unwrap_or(0);
+        let Some((server, hosts)) = self.world.network.follower(number) else { return };
+        self.world.recorder.fault(FaultKind::Lag, None, Victims::Hosts(hosts));
         self.world.network.lag(server, lasts / 2);
         let network = self.world.network.clone();
         let heal = move || network.lag(server, Duration::ZERO);

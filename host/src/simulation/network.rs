@@ -67,8 +67,8 @@ struct State {
     delay_us: BTreeMap<HostId, u64>,
     is_electing: bool,
     requests: BTreeMap<HostId, u64>,
-    ambushes: BTreeMap<(HostId, u64), Ambush>,
-    next_ambushes: BTreeMap<HostId, Ambush>,
+    ambushes: BTreeMap<(HostId, u64), Vec<Ambush>>,
+    next_ambushes: BTreeMap<HostId, Vec<Ambush>>,
     sprung: mpsc::UnboundedSender<usize>,
 }
 
@@ -206,12 +206,12 @@ impl Network {
 
     /// Has a fault wait for a host's n-th request, counted from 1.
     pub(super) fn lay_ambush(&self, host: HostId, nth: u64, ambush: Ambush) {
-        self.change(|state| state.ambushes.insert((host, nth), ambush));
+        self.change(|state| state.ambushes.entry((host, nth)).or_default().push(ambush));
     }
 
     /// Has a fault wait for a host's next request.
     pub(super) fn ambush_next(&self, host: HostId, ambush: Ambush) {
-        self.change(|state| state.next_ambushes.insert(host, ambush));
+        self.change(|state| state.next_ambushes.entry(host).or_default().push(ambush));
     }
 
     /// A fault that is not about a request has met what it waited for.
@@ -247,6 +247,17 @@ impl Network {
     /// A server applies nothing more, until it is let go.
     pub(super) fn hold(&self, server: usize) {
         self.change(|state| state.held.insert(server));
+    }
+
+    /// One of the servers that follow, and the hosts that are connected to it. The leader itself is
+    /// never behind.
+    pub(super) fn follower(&self, number: usize) -> Option<(usize, BTreeSet<HostId>)> {
+        let state = self.state();
+        let (count, leads) = (state.servers.count(), state.servers.leads());
+        let followers: Vec<_> = (0..count).filter(|server| *server != leads).collect();
+        let server = *followers.get(number.checked_rem(followers.len())?)?;
+        let links = state.links.values().filter(|link| link.server == server);
+        Some((server, links.map(|link| link.host).collect()))
     }
 
     /// A server that was held catches up.
@@ -478,34 +489,30 @@ impl State {
 
     fn send_request(&mut self, id: u64, xid: i32, frame: Bytes, counted: Counted) {
         let Some(host) = self.links.get(&id).map(|link| link.host) else { return };
-        let ambush = match counted {
-            Counted::No => None,
-            Counted::Yes => {
-                let count = self.requests.entry(host).or_insert(0);
-                *count += 1;
-                let waiting = self.ambushes.remove(&(host, *count));
-                waiting.or_else(|| self.next_ambushes.remove(&host))
-            }
-        };
-        match ambush {
-            Some(Ambush { fault: FaultKind::LostBefore, .. }) => {
-                self.recorder.fault(FaultKind::LostBefore, Some(host), Victims::Host(host));
-                self.break_links(|other, _| other == id);
-            }
-            Some(Ambush { fault: FaultKind::LostAfter, .. }) => {
+        let mut ambushes = Vec::new();
+        if counted == Counted::Yes {
+            let count = self.requests.entry(host).or_insert(0);
+            *count += 1;
+            let waiting = self.ambushes.remove(&(host, *count));
+            ambushes.extend(waiting.into_iter().flatten());
+            ambushes.extend(self.next_ambushes.remove(&host).into_iter().flatten());
+        }
+        let is_met = |fault| ambushes.iter().any(|ambush| ambush.fault == fault);
+        if is_met(FaultKind::LostBefore) {
+            self.recorder.fault(FaultKind::LostBefore, Some(host), Victims::Host(host));
+            self.break_links(|other, _| other == id);
+        } else {
+            if is_met(FaultKind::LostAfter) {
                 self.recorder.fault(FaultKind::LostAfter, Some(host), Victims::Host(host));
                 if let Some(link) = self.links.get_mut(&id) {
                     link.breaks_at = Some(xid);
                 }
-                self.send(id, frame);
             }
-            other => {
-                self.send(id, frame);
-                if let Some(Ambush { index, .. }) = other {
-                    // The run is over when nobody listens.
-                    self.sprung.send(index).ok();
-                }
-            }
+            self.send(id, frame);
+        }
+        for ambush in ambushes.iter().filter(|ambush| !ambush.fault.is_of_a_request()) {
+            // The run is over when nobody listens.
+            self.sprung.send(ambush.index).ok();
         }
     }
 

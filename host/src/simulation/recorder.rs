@@ -1,6 +1,6 @@
 //! Writes the history of a run, and knows which host calls are in flight.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::history::{Entry, FaultKind, HostId, ParticipantId, What};
 use super::network::{Ambush, Network};
-use crate::guest::Witness;
+use crate::guest::{HOST_CALLS, Witness};
 
 /// Where everybody in a run writes down what happened.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ struct State {
     next_call: u64,
     /// How often each host call was made on each host, and what waits for which.
     made: BTreeMap<(HostId, &'static str), u64>,
-    ambushes: BTreeMap<(HostId, String, u64), Ambush>,
+    ambushes: BTreeMap<(HostId, String, u64), Vec<Ambush>>,
 }
 
 #[derive(Debug)]
@@ -37,10 +37,12 @@ struct InFlight {
 }
 
 /// Whom a fault strikes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Victims {
     /// Everybody on a host.
     Host(HostId),
+    /// Everybody on those hosts.
+    Hosts(BTreeSet<HostId>),
     /// One participant.
     Participant(ParticipantId),
     /// Everybody.
@@ -66,9 +68,10 @@ impl Recorder {
     /// Notes a fault, with the host calls that it strikes.
     pub(super) fn fault(&self, fault: FaultKind, host: Option<HostId>, victims: Victims) {
         let state = self.state();
-        let is_struck = |call: &&InFlight| match victims {
-            Victims::Host(host) => call.host == host,
-            Victims::Participant(participant) => call.participant == participant,
+        let is_struck = |call: &&InFlight| match &victims {
+            Victims::Host(host) => call.host == *host,
+            Victims::Hosts(hosts) => hosts.contains(&call.host),
+            Victims::Participant(participant) => call.participant == *participant,
             Victims::All => true,
         };
         let struck = state.in_flight.values().filter(is_struck);
@@ -79,7 +82,7 @@ impl Recorder {
 
     /// Has a fault wait for the n-th host call of that name on a host, counted from 1.
     pub(super) fn lay_ambush(&self, host: HostId, name: &str, nth: u64, ambush: Ambush) {
-        self.state().ambushes.insert((host, name.to_owned(), nth), ambush);
+        self.state().ambushes.entry((host, name.to_owned(), nth)).or_default().push(ambush);
     }
 
     /// Whoever is in flight on a host.
@@ -129,14 +132,15 @@ impl Witness for Observer {
         let made = state.made.entry((host, name)).or_default();
         *made += 1;
         let nth = *made;
-        let ambush = match state.ambushes.is_empty() {
+        let ambushes = match state.ambushes.is_empty() {
             true => None,
             false => state.ambushes.remove(&(host, name.to_owned(), nth)),
         };
         drop(state);
+        debug_assert!(HOST_CALLS.contains(&name), "{name}");
         let call = What::HostCall { participant, number, name: name.to_owned(), paths };
         self.recorder.note(call);
-        if let Some(ambush) = ambush {
+        for ambush in ambushes.into_iter().flatten() {
             // What waits for a watch asks for nothing.
             let is_at_request = name != "wait" && ambush.fault.is_of_a_request();
             match is_at_request {

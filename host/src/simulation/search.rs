@@ -10,6 +10,10 @@ use super::verdict::Verdict;
 use super::workload;
 use super::world::PlanError;
 
+/// After so many runs for each that has to count, and no less than this, a search gives up.
+const RUNS_FOR_ONE: u64 = 20;
+const RUNS_AT_LEAST: u64 = 200;
+
 /// What to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Search {
@@ -68,8 +72,8 @@ impl Findings {
 }
 
 impl Search {
-    /// Runs seeds until enough of them count or one fails, and then those that were begun.
-    /// `progress` is told every now and then.
+    /// Runs seeds until enough of them count or one fails, and then those that were begun. Gives up
+    /// where hardly any counts: what was found then has fewer. `progress` is told after each.
     ///
     /// # Errors
     /// The workload does not fit the module.
@@ -109,7 +113,8 @@ impl Search {
                     Ok(verdict) => findings.add(verdict),
                     Err(error) => failed = Some(error),
                 }
-                let is_done = findings.counted >= self.counting;
+                let most = self.counting.saturating_mul(RUNS_FOR_ONE).max(RUNS_AT_LEAST);
+                let is_done = findings.counted >= self.counting || findings.runs >= most;
                 if is_done || findings.failure.is_some() || failed.is_some() {
                     is_over.store(true, Ordering::Relaxed);
                 }

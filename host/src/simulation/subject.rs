@@ -1,6 +1,6 @@
 //! What is simulated: a module, ready to be run under fuel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -35,6 +35,8 @@ pub struct Subject {
     pub(super) omission: Option<Omission>,
     /// The host calls it makes, and how often on each host in a run without faults.
     host_calls: Vec<(String, u64)>,
+    /// The operations that were left without an answer in a run without faults.
+    blocking: BTreeSet<String>,
 }
 
 /// Why a module cannot be simulated.
@@ -77,27 +79,36 @@ impl Subject {
             config,
             omission: None,
             host_calls: Vec::new(),
+            blocking: BTreeSet::new(),
         };
         subject.configuration(None)?;
         Ok(subject.learn())
     }
 
-    /// Looks which host calls it makes, so that faults can wait for each of them.
+    /// Looks which host calls it makes, so that faults can wait for each of them, and which of its
+    /// operations may block, so that nobody is asked for their end.
     fn learn(self) -> Self {
         let mut made: BTreeMap<String, u64> = BTreeMap::new();
+        let mut blocking = BTreeSet::new();
         for seed in 0..LESSONS {
             let plan = Plan { faults: Vec::new(), ..workload::plan(&self, seed) };
             // What cannot be run is told when it is asked for.
             let history = world::run(&self, &plan).map_or_else(|_| Vec::new(), |run| run.history);
+            let mut called = BTreeMap::new();
             for entry in history {
-                if let What::HostCall { name, .. } = entry.what {
-                    *made.entry(name).or_default() += 1;
+                match entry.what {
+                    What::HostCall { name, .. } => *made.entry(name).or_default() += 1,
+                    What::Invoked { call, operation, .. } => drop(called.insert(call, operation)),
+                    What::Final { blocked, .. } => {
+                        blocking.extend(blocked.iter().filter_map(|call| called.remove(call)));
+                    }
+                    _ => {}
                 }
             }
         }
         let hosts = u64::from(workload::HOSTS) * LESSONS;
         let average = |(name, made): (String, u64)| (name, made.div_ceil(hosts));
-        Subject { host_calls: made.into_iter().map(average).collect(), ..self }
+        Subject { host_calls: made.into_iter().map(average).collect(), blocking, ..self }
     }
 
     /// The host calls it makes, and how often on each host in a run without faults.
@@ -114,6 +125,26 @@ impl Subject {
     /// The interface that it exports, by which it is judged.
     pub fn interface(&self) -> judges::Interface {
         judges::Interface::of(&self.module.interface().name)
+    }
+
+    /// Of an interface that nobody knows: the operations that were left without an answer in a run
+    /// without faults. They may block by design, so nobody is asked whether they end.
+    pub fn blocking(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.blocking.iter().map(String::as_str)
+    }
+
+    pub(super) fn may_block(&self, operation: &str) -> bool {
+        self.blocking.contains(operation)
+    }
+
+    /// Whether a seed has anything to call: of an interface that nobody knows, an operation without
+    /// arguments.
+    pub fn is_callable(&self) -> bool {
+        self.interface() != judges::Interface::Unknown || !self.bare_operations().is_empty()
+    }
+
+    pub(super) fn config(&self) -> Option<&Value> {
+        self.config.as_ref()
     }
 
     /// The operations that can be called without arguments.

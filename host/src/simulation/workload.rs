@@ -26,6 +26,9 @@ const LAST_REQUEST: u64 = 70;
 /// One run in so many begins close to where the children's counter wraps.
 const WRAPS_IN: u64 = 8;
 
+/// How long a candidate stands that means to lead, whatever it takes: for longer than any run.
+const STANDS_MS: u64 = 600_000;
+
 /// The plan of a seed.
 pub fn plan(subject: &Subject, seed: u64) -> Plan {
     let mut chance = Chance::new(seed, "workload");
@@ -44,7 +47,8 @@ pub fn plan(subject: &Subject, seed: u64) -> Plan {
                 false => chance.within(0, hosts - 1),
             };
             let host = HostId::try_from(host).unwrap_or(0);
-            Application { host, config: None, steps: steps(subject, number, &mut chance) }
+            let config = subject.config().cloned();
+            Application { host, config, steps: steps(subject, number, &mut chance) }
         })
         .collect();
     let faults = faults(subject, &mut Chance::new(seed, "faults"));
@@ -102,7 +106,9 @@ fn election_round(number: u64, chance: &mut Chance, steps: &mut Vec<Step>) {
         return steps.push(call("leader", None));
     }
     steps.push(call("volunteer", None));
-    steps.push(Step::AwaitClaim { ms: chance.within(800, 3_000) });
+    let patience = chance.within(800, 3_000);
+    let ms = if chance.happens(15) { STANDS_MS } else { patience };
+    steps.push(Step::AwaitClaim { ms });
     for _ in 0..chance.within(1, 2) {
         // The second one replaces the first.
         let data: Value = json!({ "data": format!("term of {number}") });
@@ -117,16 +123,16 @@ fn election_round(number: u64, chance: &mut Chance, steps: &mut Vec<Step>) {
     steps.push(if chance.happens(50) { call("resign", None) } else { Step::Leave });
 }
 
-/// Of an interface that nobody knows: whatever can be called without arguments.
+/// Of an interface that nobody knows: whatever can be called without arguments. What may block by
+/// design is given up.
 fn any_round(subject: &Subject, chance: &mut Chance, steps: &mut Vec<Step>) {
     let bare = subject.bare_operations();
     for _ in 0..chance.within(1, 3) {
-        // What may block for ever is given up.
-        let deadline_ms = Some(chance.within(10, 2_500));
-        match chance.pick(&bare) {
-            Some(operation) => steps.push(call(operation, deadline_ms)),
-            None => return,
-        }
+        let Some(operation) = chance.pick(&bare) else { return };
+        let deadline_ms = deadline(chance, 50);
+        let may_block = subject.may_block(operation);
+        let given_up = deadline_ms.or_else(|| may_block.then(|| chance.within(10, 2_500)));
+        steps.push(call(operation, given_up));
         steps.push(Step::Work { ms: chance.within(0, 250) });
     }
     if chance.happens(50) {

@@ -18,18 +18,21 @@ use super::chance::Chance;
 use super::history::{CallId, Entry, HostId, Left, Outcome, ParticipantId, What};
 use super::nemesis::Nemesis;
 use super::network::Network;
-use super::plan::{Plan, Step};
+use super::plan::{Plan, Step, When};
 use super::process::Process;
 use super::recorder::Recorder;
 use super::servers::Servers;
 use super::stage::Stage;
 use super::subject::Subject;
-use crate::guest::Mount;
+use crate::guest::{HOST_CALLS, Mount};
 use crate::tasks::Tasks;
 
 /// What the recipe sees as `/`.
 const MOUNT: &str = "/wok/recipe";
 const ABOVE_MOUNT: &str = "/wok";
+
+/// Which timeouts the ensemble grants.
+const SESSION_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=40_000;
 
 /// When faults stop coming at the latest.
 const FAULTS_FOR: Duration = Duration::from_secs(40);
@@ -98,6 +101,14 @@ pub(super) struct Alive {
 /// An operation or its arguments, a config or a host number do not fit.
 pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
     let wrong = |place: String, problem: String| Err(PlanError { place, problem });
+    if plan.servers == 0 {
+        return wrong("servers".to_owned(), "0: there must be one at least".to_owned());
+    }
+    if !SESSION_TIMEOUT_MS.contains(&plan.session_timeout_ms) {
+        let (least, most) = (SESSION_TIMEOUT_MS.start(), SESSION_TIMEOUT_MS.end());
+        let problem = format!("{}: from {least} to {most}", plan.session_timeout_ms);
+        return wrong("session-timeout-ms".to_owned(), problem);
+    }
     for (number, application) in plan.applications.iter().enumerate() {
         let place = format!("applications[{number}]");
         if application.host >= plan.hosts {
@@ -120,6 +131,16 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
         if fault.host >= plan.hosts {
             let problem = format!("host {}: there are {}, from 0", fault.host, plan.hosts);
             return wrong(format!("faults[{number}]"), problem);
+        }
+        if let When::Request { nth: 0 } | When::HostCall { nth: 0, .. } = fault.when {
+            let problem = "0: the first one is 1".to_owned();
+            return wrong(format!("faults[{number}].when.nth"), problem);
+        }
+        if let When::HostCall { name, .. } = &fault.when
+            && !HOST_CALLS.contains(&name.as_str())
+        {
+            let problem = format!("{name:?} is no host call; there are {}", HOST_CALLS.join(", "));
+            return wrong(format!("faults[{number}].when.name"), problem);
         }
     }
     Ok(())

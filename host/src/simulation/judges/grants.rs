@@ -1,8 +1,8 @@
 //! Was it theirs to have? Grants against the ensemble's log.
 
-use super::people::Belief;
+use super::people::{Belief, Call, Over};
 use super::truth::Contender;
-use super::{Case, Interface, Violation};
+use super::{Case, Interface, Moment, Violation};
 use crate::simulation::history::{Outcome, ParticipantId, Told, What};
 
 /// M1: a grant names the participant's own contender, of its own session, by its `czxid`, and that
@@ -20,6 +20,28 @@ pub(super) fn check_validity(case: &Case<'_>, id: &'static str, found: &mut Vec<
         found.push(
             Violation::new(id, belief.since.at, sentence).involving(created).by([belief.who]),
         );
+    }
+    check_old_answers(case, id, found);
+}
+
+/// M1 of what is answered: a grant's contender was neither gone nor given up before it was asked for.
+fn check_old_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for (call, answered, fence) in granting(case) {
+        let Some(contender) = own(case, call.who, fence) else { continue };
+        let gone = contender.deleted_at().map(|gone| (gone, "gone"));
+        let belief = case.people.granted(contender).and_then(|belief| belief.over);
+        let given_up =
+            belief.filter(|(_, how)| *how == Over::Released).map(|(when, _)| (when, "given up"));
+        let before = given_up.into_iter().chain(gone).find(|(when, _)| when.at <= call.invoked.at);
+        let Some((when, how)) = before else { continue };
+        let (who, operation, path) = (call.who, call.operation, contender.path);
+        let sentence = format!(
+            "`{operation}` answered participant {who} fence {fence}, but {path} was {how} since \
+             entry {}, before it was asked for",
+            when.at
+        );
+        let violation = Violation::new(id, answered.at, sentence);
+        found.push(violation.involving([when.at, call.invoked.at]).by([who]));
     }
 }
 
@@ -63,27 +85,35 @@ pub(super) fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec
     check_events(case, id, found);
 }
 
-/// What a component answers as its fence is the fence of a claim.
+/// What a component answers as its fence is the fence of a contender of its own that was first in
+/// line by then. The grant itself may still be on its way to whoever follows, or be withheld because
+/// it has gone stale.
 fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
-    for call in case.people.calls() {
-        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
-        let fence = value.get("fence").and_then(fence_of);
+    for (call, answered, fence) in granting(case) {
+        let (who, operation) = (call.who, call.operation);
+        let why = match own(case, who, fence) {
+            None => "which is none of its contenders'".to_owned(),
+            Some(it) if it.first.is_some_and(|first| first.at < answered.at) => continue,
+            Some(it) => format!("though {} had never been first in line", it.path),
+        };
+        let sentence = format!("`{operation}` answered participant {who} fence {fence}, {why}");
+        found
+            .push(Violation::new(id, answered.at, sentence).involving([call.invoked.at]).by([who]));
+    }
+}
+
+/// The calls that were answered with a grant: when, and with which fence.
+fn granting<'a>(case: &'a Case<'a>) -> impl Iterator<Item = (&'a Call<'a>, Moment, u64)> {
+    case.people.calls().iter().filter_map(|call| {
+        let (answered, Outcome::Ok { value, .. }) = call.answered? else { return None };
         let is_grant = match case.interface {
             Interface::Lock => call.operation == "acquire" || call.operation == "try-acquire",
             Interface::LeaderElection => call.operation == "volunteer",
             Interface::Unknown => false,
         };
-        let Some(fence) = fence.filter(|_| is_grant) else { continue };
-        let (who, operation) = (call.who, call.operation);
-        if is_its_own(case, who, fence) {
-            continue;
-        }
-        let sentence = format!(
-            "`{operation}` answered participant {who} fence {fence}, which is none of its contenders'"
-        );
-        found
-            .push(Violation::new(id, answered.at, sentence).involving([call.invoked.at]).by([who]));
-    }
+        let fence = value.get("fence").and_then(fence_of).filter(|_| is_grant)?;
+        Some((call, answered, fence))
+    })
 }
 
 /// So is what it tells with `elected`.
@@ -96,7 +126,7 @@ fn check_events(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
         let fence = detail.get("fence").and_then(|fence| fence.parse().ok());
         let is_grant = case.interface == Interface::LeaderElection && event == "elected";
         let Some(fence) = fence.filter(|_| is_grant) else { continue };
-        if is_its_own(case, *participant, fence) {
+        if own(case, *participant, fence).is_some() {
             continue;
         }
         let sentence = format!(
@@ -106,14 +136,10 @@ fn check_events(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     }
 }
 
-/// Whether a fence is that of a contender of the participant's: the grant itself may still be on its
-/// way to whoever follows, or be withheld because it has gone stale.
-fn is_its_own(case: &Case<'_>, who: ParticipantId, fence: u64) -> bool {
-    let mut contenders = case.truth.contenders().iter();
-    contenders.any(|contender| {
-        let asker = case.people.asker(contender);
-        contender.czxid.unsigned_abs() == fence && asker.is_some_and(|asker| asker.id == who)
-    })
+/// The participant's contender of that fence.
+fn own<'a>(case: &'a Case<'a>, who: ParticipantId, fence: u64) -> Option<&'a Contender<'a>> {
+    let mut created = case.truth.created_by(i64::try_from(fence).ok()?);
+    created.find(|contender| case.people.asker(contender).is_some_and(|asker| asker.id == who))
 }
 
 /// M4: in the order in which they became the owner, those granted show strictly growing fences.

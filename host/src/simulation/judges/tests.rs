@@ -141,6 +141,14 @@ fn m1_a_grant_of_a_contender_that_went_before_the_call_is_rejected() {
 }
 
 #[test]
+fn m1_an_answer_of_a_grant_that_was_given_up_before_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).give_up(1, "release").invoke(1, "acquire");
+    let value = json!({ "path": story.contender(1), "fence": story.fence(1) });
+    check_lock(story.answer(1, Outcome::Ok { value, holds: false }), "M1");
+}
+
+#[test]
 fn m2_a_counter_that_goes_back_makes_two_owners() {
     let mut story = Story::new();
     story.acquire(1, 5).acquire(2, 3);
@@ -250,7 +258,8 @@ fn m7_a_contender_that_outlives_its_call_is_rejected() {
     let failed = Outcome::Err { value: json!("no-node"), holds: false };
     for outcome in [Outcome::Cancelled, failed, NOTHING] {
         let mut story = Story::new();
-        story.push(What::Calm).invoke(1, "try-acquire").refuse(1).stand(1, 0).answer(1, outcome);
+        story.fault(FaultKind::LostBefore, 1).push(What::Calm);
+        story.invoke(1, "try-acquire").refuse(1).stand(1, 0).answer(1, outcome);
         story.wait(4 * TIMEOUT_MS).refuse(1);
         check_lock(&story, "M7");
     }
@@ -351,6 +360,19 @@ fn w1_a_call_that_is_never_answered_is_rejected() {
 }
 
 #[test]
+fn w1_who_is_turned_away_without_a_fault_is_rejected() {
+    let refused = || Outcome::Err { value: json!("over-limit"), holds: false };
+    let mut story = Story::new();
+    story.invoke(1, "acquire").answer(1, refused());
+    check_lock(&story, "W1");
+
+    let mut story = Story::new();
+    story.invoke(1, "acquire").fault(FaultKind::LostAfter, 1).answer(1, refused());
+    story.invoke(2, "release").answer(2, refused());
+    assert_eq!(judge(&story.entries, Interface::Lock), []);
+}
+
+#[test]
 fn w2_a_grant_while_the_predecessor_lives_is_rejected() {
     let mut story = Story::new();
     story.acquire(1, 0).acquire(2, 1).win(2).give_up(2, "release");
@@ -364,6 +386,14 @@ fn w2_an_acquire_that_answers_what_is_none_of_its_own_is_rejected() {
     let value = json!({ "path": story.contender(1), "fence": 0 });
     story.answer(1, Outcome::Ok { value, holds: true });
     check_lock(&story, "W2");
+}
+
+#[test]
+fn w2_an_acquire_that_is_answered_before_its_turn_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1);
+    let value = json!({ "path": story.contender(2), "fence": story.fence(2) });
+    check_lock(story.answer(2, Outcome::Ok { value, holds: false }), "W2");
 }
 
 #[test]
@@ -417,6 +447,28 @@ fn h1_a_candidate_that_observes_too_is_no_herd() {
     let path = story.contender(1);
     story.give_up(1, "resign").event(2, "deleted", &path).event(3, "deleted", &path);
     assert_eq!(judge(&story.entries, Interface::LeaderElection), []);
+}
+
+#[test]
+fn h1_a_waiter_that_asks_again_and_again_is_rejected() {
+    let polls = |fault: Option<FaultKind>| {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1).acquire(2, 1);
+        if let Some(fault) = fault {
+            story.fault(fault, 2);
+        }
+        for _ in 0..9 {
+            story.ask(2, "get-children", MOUNT).answer_ask(2, None);
+        }
+        story
+    };
+    for interface in [Interface::Lock, Interface::Unknown] {
+        check(&polls(None), interface, "H1");
+        assert_eq!(judge(&polls(Some(FaultKind::LostBefore)).entries, interface), []);
+    }
+    let mut story = polls(None);
+    story.acquire(3, 2);
+    assert_eq!(judge(&story.entries, Interface::Lock), [], "there was somebody new to see");
 }
 
 #[test]
@@ -513,6 +565,36 @@ fn v1_a_contender_that_another_session_deletes_is_rejected() {
     let path = story.contender(1);
     story.commit(session(2), vec![Change::Deleted { path }]);
     check(&story, Interface::Unknown, "V1");
+}
+
+#[test]
+fn l1_a_component_that_fails_by_itself_is_rejected() {
+    let ends = |how: &str, fault: &str| {
+        let (how, fault) = (how.to_owned(), Some(fault.to_owned()));
+        let mut story = Story::new();
+        story.tell(1, Told::Ended { how, fault });
+        story
+    };
+    for how in ["failed", "lost"] {
+        check(&ends(how, "acquire trapped: unreachable"), Interface::Unknown, "L1");
+    }
+    let killed = format!("acquire trapped: {}", crate::guest::KILLED);
+    for story in [ends("failed", &killed), ends("refused", "the session is over")] {
+        assert_eq!(judge(&story.entries, Interface::Unknown), []);
+    }
+}
+
+#[test]
+fn l1_a_component_that_does_not_end_is_rejected_unless_its_host_was_disturbed() {
+    let overdue = || Told::Ended {
+        how: "failed".to_owned(),
+        fault: Some("the module did not return within 1s of being cancelled".to_owned()),
+    };
+    let mut story = Story::new();
+    check(story.tell(1, overdue()), Interface::Unknown, "L1");
+    let mut story = Story::new();
+    story.fault(FaultKind::Pause, 1).heal(FaultKind::Pause, 1).tell(1, overdue());
+    assert_eq!(judge(&story.entries, Interface::Unknown), []);
 }
 
 #[test]

@@ -51,6 +51,30 @@ fn is_wanted(case: &Case<'_>, person: &Person<'_>, contender: &Contender<'_>, at
     }
 }
 
+/// W1 and E3 of those who are turned away: whoever asks to stand in line is not answered an error
+/// where no fault was in its way.
+pub(super) fn check_refusals(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls() {
+        let Some((answered, Outcome::Err { value, .. })) = call.answered else { continue };
+        let Some(person) = case.people.person(call.who) else { continue };
+        let asks = match case.interface {
+            Interface::Lock => call.operation == "acquire" || call.operation == "try-acquire",
+            Interface::LeaderElection => call.operation == "volunteer",
+            Interface::Unknown => false,
+        };
+        let timeout = case.truth.longest_timeout_us();
+        if !asks || !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
+            continue;
+        }
+        let (who, operation) = (call.who, call.operation);
+        let sentence = format!(
+            "the `{operation}` of participant {who} was answered {value}, and no fault was in its way"
+        );
+        let violation = Violation::new(id, answered.at, sentence);
+        found.push(violation.involving([call.invoked.at]).by([who]));
+    }
+}
+
 /// W1 of everybody: when all have finished, no call is left without an answer.
 pub(super) fn check_blocked(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for (at, entry) in case.history.iter().enumerate() {
