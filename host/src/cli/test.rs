@@ -296,9 +296,11 @@ impl Arguments {
             Origin::Seed => format!("{stem}-seed-{seed}.toml"),
             Origin::Exhaustive => format!("{stem}-exhaustive.toml"),
         });
-        let plan = toml::to_string(&smallest.plan)
-            .map_err(|error| Failure::Config(format!("the scenario cannot be written: {error}")));
-        let written = plan.as_ref().map(|plan| write(&file, plan));
+        let plan = toml::to_string(&smallest.plan);
+        let written = match &plan {
+            Ok(plan) => write(&file, plan),
+            Err(error) => Err(Failure::Config(format!("the scenario cannot be written: {error}"))),
+        };
         let mut text =
             format!("{}: BROKEN by {name}\n\n{invariant}: {}\n\n", self.module, violation.sentence);
         for line in timeline::around(&smallest.history, violation) {
@@ -330,7 +332,6 @@ impl Arguments {
         });
         printer.report(&text, &json);
         // What was found is told, and counts, though it cannot be written down.
-        let written = written.map_or_else(|error| Err(Failure::Config(error.to_string())), |it| it);
         for failed in [written, self.write_run(&smallest)].into_iter().filter_map(Result::err) {
             printer.remark(&failed.to_string());
         }

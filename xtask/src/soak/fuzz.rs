@@ -73,20 +73,21 @@ fn play_round(due: &mut [&mut Target], executions: u64) -> Result<()> {
     let players = processors.div_ceil(due.len());
     let notes = workspace::notes()?;
     let mut plays = Vec::new();
-    for (place, target) in due.iter().enumerate() {
+    for target in due.iter() {
         let most = (executions - target.executed).div_ceil(u64::try_from(players)?);
-        for player in 1..=players {
-            let log = notes.join(format!("fuzz-{}-{player}.log", target.name));
-            plays.push((place, target.round(most), log));
-        }
+        let log = |player| notes.join(format!("fuzz-{}-{player}.log", target.name));
+        let play = |player| (target.round(most), log(player));
+        plays.push((1..=players).map(play).collect::<Vec<_>>());
     }
-    let mut together: Vec<_> =
-        plays.iter_mut().map(|(_, command, log)| (command, log.as_path())).collect();
+    let together = plays.iter_mut().flatten();
+    let mut together: Vec<_> = together.map(|(command, log)| (command, log.as_path())).collect();
     let outcome = process::run_together(&text, &mut together, LIMIT);
-    for (place, _, log) in &plays {
-        match &outcome {
-            Ok(()) => due[*place].count_round(log)?,
-            Err(error) => due[*place].look_for_crash(log, error)?,
+    for (target, plays) in due.iter_mut().zip(&plays) {
+        for (_, log) in plays {
+            match &outcome {
+                Ok(()) => target.count_round(log)?,
+                Err(error) => target.look_for_crash(log, error)?,
+            }
         }
     }
     outcome
