@@ -1,6 +1,6 @@
 //! Was it theirs to have? Grants against the ensemble's log.
 
-use super::people::{Belief, Call, Over};
+use super::people::{Belief, Call};
 use super::truth::Contender;
 use super::{Case, Interface, Moment, Violation};
 use crate::simulation::history::{Outcome, ParticipantId, Told, What};
@@ -28,11 +28,14 @@ pub(super) fn check_validity(case: &Case<'_>, id: &'static str, found: &mut Vec<
 fn check_old_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for (call, answered, fence) in granting(case) {
         let Some(contender) = own(case, call.who, fence) else { continue };
-        let gone = contender.deleted_at().map(|gone| (gone, "gone"));
-        let belief = case.people.granted(contender).and_then(|belief| belief.over);
-        let given_up =
-            belief.filter(|(_, how)| *how == Over::Released).map(|(when, _)| (when, "given up"));
-        let before = given_up.into_iter().chain(gone).find(|(when, _)| when.at <= call.invoked.at);
+        let belief = case.people.granted(contender);
+        // It may be gone, and nobody has heard of it yet: M5 asks for how long.
+        if belief.is_some_and(|belief| belief.lasts_beyond(call.invoked.at)) {
+            continue;
+        }
+        let given_up = belief.and_then(|belief| belief.over).map(|(when, _)| (when, "given up"));
+        let gone = contender.deleted_at().map(|when| (when, "gone"));
+        let before = given_up.or(gone).filter(|(when, _)| when.at <= call.invoked.at);
         let Some((when, how)) = before else { continue };
         let (who, operation, path) = (call.who, call.operation, contender.path);
         let sentence = format!(
