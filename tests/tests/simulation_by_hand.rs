@@ -9,6 +9,7 @@
 
 use anyhow::Result;
 use serde_json::Value;
+use wok_tests::guests::guest_file;
 use wok_tests::process::Program;
 use wok_tests::scratch;
 
@@ -64,6 +65,61 @@ async fn a_run_is_drawn_and_written_down() -> Result<()> {
 }
 
 #[tokio::test]
+async fn every_fault_strikes_every_wait_of_an_exhaustive_run() -> Result<()> {
+    let arguments = ["--output", "json", "test", "lock", "--exhaustive"];
+    let ended = Program::wok()?.args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let told: Value = serde_json::from_str(&ended.stdout)?;
+    for fault in ["lost-before", "lost-after", "expiry", "cancel"] {
+        assert!(told["coverage"][fault]["wait"].as_u64() > Some(0), "{fault}: {told}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_module_is_simulated_with_its_config() -> Result<()> {
+    let directory = scratch::dir()?;
+    let history = directory.path().join("run.jsonl");
+    let written = history.to_str().unwrap();
+    for config in ["format=kazoo", "{\"format\":\"kazoo\"}"] {
+        let arguments = ["test", "lock", "--seed", "1", "--config", config, "--history", written];
+        let ended = Program::wok()?.args(arguments).run().await?;
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        assert!(std::fs::read_to_string(&history)?.contains("__lock__"), "{config}");
+    }
+    let ended = Program::wok()?.args(["test", "lock", "--config", "format=zk"]).run().await?;
+    assert_eq!(ended.code(), Some(78), "{ended:?}");
+    assert!(ended.stderr.contains("config.format"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_that_fails_by_itself_is_broken_even_if_that_cannot_be_written_down()
+-> Result<()> {
+    let (directory, _hostile) = guest_file("hostile")?;
+    let arguments = ["test", "./hostile.wasm", "--history", "/dev/null/run.jsonl"];
+    let ended = Program::wok()?.directory(directory.path()).args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    for text in ["hostile.wasm: BROKEN by seed", "L1: the component of participant", "--scenario"] {
+        assert!(ended.stdout.contains(text), "{text:?} in {}", ended.stdout);
+    }
+    assert!(ended.stderr.contains("cannot write /dev/null/run.jsonl"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_search_in_which_no_seed_can_count_ends() -> Result<()> {
+    let (_directory, echo) = guest_file("echo")?;
+    let echo = echo.to_str().unwrap();
+    // It makes no host calls, so that no fault can strike one.
+    let arguments = ["test", echo, "--seeds", "3", "--config", "name=a"];
+    let ended = Program::wok()?.args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("only 0 of 2"), "{}", ended.stdout);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() -> Result<()> {
     let directory = scratch::dir()?;
     let scenario = directory.path().join("two.toml");
@@ -81,6 +137,12 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
         (text.replace("host = 0\nms", "host = 5\nms"), "faults[0]: host 5"),
         (text.replace("pause", "puase"), "puase"),
         (text.replace("seed", "sead"), "sead"),
+        (format!("session-timeout-ms = 5\n{text}"), "session-timeout-ms: 5: from 1000"),
+        (text.replace("at = { ms = 20 }", "request = { nth = 0 }"), "faults[0].when.nth: 0"),
+        (
+            text.replace("at = { ms = 20 }", "host-call = { name = \"contned\", nth = 1 }"),
+            "faults[0].when.name: \"contned\" is no host call; there are check, claim",
+        ),
     ] {
         std::fs::write(&scenario, wrong)?;
         let ended = Program::wok()?.args(["test", "lock", "--scenario", path]).run().await?;

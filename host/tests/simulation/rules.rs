@@ -48,7 +48,7 @@ fn a_claim_that_is_not_looked_at_after_a_pause_is_noticed() {
 #[test]
 fn a_name_that_is_taken_for_ones_own_whosever_it_is_is_noticed() {
     // Two announcements have to meet, and a reply to be lost between them.
-    check("leader-election", Omission::SessionCheck, 800, &["V1"]);
+    check("leader-election", Omission::SessionCheck, 1_400, &["V1"]);
 }
 
 #[test]
