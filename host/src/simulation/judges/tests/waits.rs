@@ -1,0 +1,137 @@
+//! Waits: whoever waits is told, in time, alone, and only what is true.
+
+use super::*;
+
+#[test]
+fn w1_a_waiter_whose_turn_it_is_and_who_is_not_told_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).push(What::Calm).wait(2 * TIMEOUT_MS + 6000).acquire(2, 1);
+    check_lock(&story, "W1");
+}
+
+#[test]
+fn w1_time_counts_from_the_last_fault() {
+    let mut story = Story::new();
+    story.acquire(1, 0).wait(6 * TIMEOUT_MS).push(What::Calm).wait(TIMEOUT_MS).win(1);
+    assert_eq!(judge(&story.entries, Interface::Lock), []);
+}
+
+#[test]
+fn w1_a_call_that_is_never_answered_is_rejected() {
+    let mut story = Story::new();
+    story.invoke(1, "enter");
+    let blocked = vec![story.call(1)];
+    check(story.end(None, blocked, 0), Interface::Unknown, "W1");
+}
+
+#[test]
+fn w1_who_is_turned_away_without_a_fault_is_rejected() {
+    let refused = || Outcome::Err { value: json!("over-limit"), holds: false };
+    let mut story = Story::new();
+    story.invoke(1, "acquire").answer(1, refused());
+    check_lock(&story, "W1");
+
+    let mut story = Story::new();
+    story.invoke(1, "acquire").fault(FaultKind::LostAfter, 1).answer(1, refused());
+    story.invoke(2, "release").answer(2, refused());
+    assert_eq!(judge(&story.entries, Interface::Lock), []);
+}
+
+#[test]
+fn w2_a_grant_while_the_predecessor_lives_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).acquire(2, 1).win(2).give_up(2, "release");
+    check_lock(&story, "W2");
+}
+
+#[test]
+fn w2_an_acquire_that_answers_what_is_none_of_its_own_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).hold(1);
+    let value = json!({ "path": story.contender(1), "fence": 0 });
+    story.answer(1, Outcome::Ok { value, holds: true });
+    check_lock(&story, "W2");
+}
+
+#[test]
+fn w2_an_acquire_that_is_answered_before_its_turn_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1);
+    let value = json!({ "path": story.contender(2), "fence": story.fence(2) });
+    check_lock(story.answer(2, Outcome::Ok { value, holds: false }), "W2");
+}
+
+#[test]
+fn w2_a_volunteer_that_is_answered_what_it_does_not_hold_is_rejected() {
+    let mut story = Story::new();
+    story.invoke(1, "volunteer").stand(1, 0).hold(1);
+    let value = json!({ "path": story.contender(1), "fence": 0 });
+    story.answer(1, Outcome::Ok { value, holds: true });
+    check_election(&story, "W2");
+}
+
+#[test]
+fn w2_a_leader_that_tells_another_fence_than_its_own_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1);
+    let elected = |fence: u64| {
+        let detail = BTreeMap::from([("fence".to_owned(), fence.to_string())]);
+        Told::Emitted { event: "elected".to_owned(), detail }
+    };
+    let fence = story.fence(1);
+    story.tell(1, elected(fence));
+    assert_eq!(judge(&story.entries, Interface::LeaderElection), []);
+    story.tell(1, elected(0));
+    check_election(&story, "W2");
+}
+
+#[test]
+fn h1_a_release_that_wakes_two_waiters_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1).watch(2, 1).acquire(3, 2).watch(3, 1);
+    let path = story.contender(1);
+    story.give_up(1, "release").event(2, "deleted", &path).event(3, "deleted", &path);
+    for interface in [Interface::Lock, Interface::Unknown] {
+        check(&story, interface, "H1");
+    }
+}
+
+#[test]
+fn h1_a_waiter_that_watches_the_whole_line_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1).ask(2, "watch-children", MOUNT).answer_ask(2, None);
+    story.acquire(3, 2).event(2, "children-changed", MOUNT);
+    check_lock(&story, "H1");
+}
+
+#[test]
+fn h1_a_candidate_that_observes_too_is_no_herd() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).watch(2, 1).volunteer(3, 2).watch(3, 2);
+    story.invoke(3, "observe").watch(3, 1).answer(3, NOTHING);
+    let path = story.contender(1);
+    story.give_up(1, "resign").event(2, "deleted", &path).event(3, "deleted", &path);
+    assert_eq!(judge(&story.entries, Interface::LeaderElection), []);
+}
+
+#[test]
+fn h1_a_waiter_that_asks_again_and_again_is_rejected() {
+    let polls = |fault: Option<FaultKind>| {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1).acquire(2, 1);
+        if let Some(fault) = fault {
+            story.fault(fault, 2);
+        }
+        for _ in 0..9 {
+            story.ask(2, "get-children", MOUNT).answer_ask(2, None);
+        }
+        story
+    };
+    for interface in [Interface::Lock, Interface::Unknown] {
+        check(&polls(None), interface, "H1");
+        assert_eq!(judge(&polls(Some(FaultKind::LostBefore)).entries, interface), []);
+    }
+    let mut story = polls(None);
+    story.acquire(3, 2);
+    assert_eq!(judge(&story.entries, Interface::Lock), [], "there was somebody new to see");
+}
