@@ -58,20 +58,25 @@ impl Running {
     /// Goes on where the script stands.
     pub(super) async fn run(mut self) {
         let mut joined: Option<Joined> = None;
+        // Whether its participant's last call was answered, and not by an error.
+        let mut was_answered = false;
         while let Some(step) = self.script.steps.get(self.world.position(self.number)).cloned() {
             if joined.as_ref().is_none_or(|joined| joined.beliefs.has_ended()) {
                 drop(joined.take());
                 joined = self.join().await;
+                was_answered = false;
             }
             let Some(current) = joined.as_ref() else { return };
             match step {
                 Step::Call { operation, arguments, deadline_ms } => {
-                    self.call(current, operation, arguments, deadline_ms).await;
+                    was_answered = self.call(current, operation, arguments, deadline_ms).await;
                 }
                 Step::Work { ms } => self.work(current, Duration::from_millis(ms)).await,
-                Step::AwaitClaim { ms } => {
+                // Otherwise there is nothing to come.
+                Step::AwaitClaim { ms } if was_answered => {
                     current.beliefs.until_held(Duration::from_millis(ms)).await;
                 }
+                Step::AwaitClaim { .. } => {}
                 Step::Rest { ms } => tokio::time::sleep(Duration::from_millis(ms)).await,
                 Step::Leave => {
                     if let Some(leaving) = joined.take() {
@@ -140,16 +145,19 @@ impl Running {
         }
     }
 
+    /// Whether it was answered, and not by an error.
     async fn call(
         &self,
         joined: &Joined,
         operation: String,
         body: serde_json::Value,
         deadline_ms: Option<u64>,
-    ) {
+    ) -> bool {
         // The plan was checked against the module.
         let body = if body.is_null() { serde_json::json!({}) } else { body };
-        let Ok(arguments) = self.world.subject.module.arguments(&operation, &body) else { return };
+        let Ok(arguments) = self.world.subject.module.arguments(&operation, &body) else {
+            return false;
+        };
         let withdrawn = CancellationToken::new();
         let participant = joined.id;
         let call = self.world.invoked(participant, operation, body, withdrawn.clone());
@@ -176,7 +184,7 @@ impl Running {
         let answer = tokio::select! {
             biased;
             answer = answering => answer,
-            () = given_up => return,
+            () = given_up => return false,
         };
         // What it was told before the answer stands before it in the history.
         let (done, caught_up) = oneshot::channel();
@@ -189,7 +197,10 @@ impl Running {
             Ok(Answer { holds: true, .. }) if !joined.participant.holds() => Err(CallError::Ended),
             answer => answer,
         };
-        self.world.returned(participant, call, outcome(answer));
+        let outcome = outcome(answer);
+        let was_answered = matches!(outcome, Outcome::Ok { .. });
+        self.world.returned(participant, call, outcome);
+        was_answered
     }
 
     async fn work(&self, joined: &Joined, time: Duration) {

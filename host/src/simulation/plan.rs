@@ -78,7 +78,8 @@ pub enum Step {
         /// How long.
         ms: u64,
     },
-    /// Waits until it holds a claim, but no longer than this.
+    /// Waits until it holds a claim, but no longer than this. Only if the participant's last call was
+    /// answered, and not by an error.
     AwaitClaim {
         /// How long at most.
         ms: u64,

@@ -97,8 +97,8 @@ fn orphans<'a>(
     znodes.iter().filter(move |(_, left)| is_orphan(left)).map(|(path, _)| path.as_str())
 }
 
-/// X2: nothing is heard of a participant after its end, and no watch of anybody's is left. An answer
-/// of the same instant may be taken down after the end that it came before.
+/// X2: nothing is heard of a participant after its end, and on a host where all have ended no watch is
+/// left. An answer of the same instant may be taken down after the end that it came before.
 pub(super) fn check_silence(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for (at, entry) in case.history.iter().enumerate() {
         let (participant, act) = match &entry.what {
@@ -109,7 +109,11 @@ pub(super) fn check_silence(case: &Case<'_>, id: &'static str, found: &mut Vec<V
                 (participant, "answered a call".to_owned())
             }
             What::Final { watches, .. } => {
-                for Watches { host, count } in watches.iter().filter(|left| left.count > 0) {
+                let is_left = |left: &&Watches| {
+                    let mut persons = case.people.persons().filter(|it| it.host == left.host);
+                    left.count > 0 && persons.all(|person| person.end.is_some())
+                };
+                for Watches { host, count } in watches.iter().filter(is_left) {
                     let sentence = format!("host {host} is left with {count} server watches");
                     found.push(Violation::new(id, at, sentence));
                 }
