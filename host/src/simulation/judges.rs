@@ -86,6 +86,15 @@ impl Interface {
         }
     }
 
+    /// Whether an operation asks to stand in line, and is answered with the grant.
+    fn asks(self, operation: &str) -> bool {
+        match self {
+            Interface::Lock => operation == "acquire" || operation == "try-acquire",
+            Interface::LeaderElection => operation == "volunteer",
+            Interface::Unknown => false,
+        }
+    }
+
     /// What is held.
     fn noun(self) -> &'static str {
         match self {

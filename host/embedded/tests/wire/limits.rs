@@ -26,6 +26,15 @@ fn set_of_size(size: usize) -> Vec<u8> {
     body.to_vec()
 }
 
+/// One that has created `/big`, as large as it can be.
+fn client_of_a_large_node(server: &EmbeddedZooKeeper) -> Client {
+    let mut client = Client::connect(server.connect_string());
+    client.created("/big", 0);
+    client.send(&set_of_size(MAX));
+    assert_eq!(client.answer().unwrap().error, 0);
+    client
+}
+
 #[test]
 fn the_largest_frame_is_taken_and_one_byte_more_ends_the_connection() {
     let server = start();
@@ -89,11 +98,8 @@ fn a_burst_is_answered_in_order_up_to_the_close_within_it() {
 #[test]
 fn a_slow_reader_hurts_only_itself_and_loses_nothing() {
     let server = start();
-    let mut slow = Client::connect(server.connect_string());
+    let mut slow = client_of_a_large_node(&server);
     let mut other = Client::connect(server.connect_string());
-    slow.created("/big", 0);
-    slow.send(&set_of_size(MAX));
-    assert_eq!(slow.answer().unwrap().error, 0);
     // Sixty times a megabyte that nobody takes: more than all buffers in between hold.
     let asked: Vec<i32> =
         (0..60).map(|_| slow.ask(OpCode::GetData, |w| watched(w, "/big", false))).collect();
@@ -112,11 +118,8 @@ fn a_slow_reader_hurts_only_itself_and_loses_nothing() {
 fn reads_behind_a_write_are_not_all_answered_to_who_takes_no_answers() {
     const READS: i32 = 100;
     let server = start();
-    let mut slow = Client::connect(server.connect_string());
+    let mut slow = client_of_a_large_node(&server);
     let mut other = Client::connect(server.connect_string());
-    slow.created("/big", 0);
-    slow.send(&set_of_size(MAX));
-    assert_eq!(slow.answer().unwrap().error, 0);
     // All in one piece: the write waits to be committed when the reads come in.
     let mut burst = Vec::new();
     for xid in 0..=READS {

@@ -109,12 +109,8 @@ fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) 
 fn granting<'a>(case: &'a Case<'a>) -> impl Iterator<Item = (&'a Call<'a>, Moment, u64)> {
     case.people.calls().iter().filter_map(|call| {
         let (answered, Outcome::Ok { value, .. }) = call.answered? else { return None };
-        let is_grant = match case.interface {
-            Interface::Lock => call.operation == "acquire" || call.operation == "try-acquire",
-            Interface::LeaderElection => call.operation == "volunteer",
-            Interface::Unknown => false,
-        };
-        let fence = value.get("fence").and_then(fence_of).filter(|_| is_grant)?;
+        let fence = value.get("fence").and_then(fence_of);
+        let fence = fence.filter(|_| case.interface.asks(call.operation))?;
         Some((call, answered, fence))
     })
 }

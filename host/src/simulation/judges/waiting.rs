@@ -57,11 +57,7 @@ pub(super) fn check_refusals(case: &Case<'_>, id: &'static str, found: &mut Vec<
     for call in case.people.calls() {
         let Some((answered, Outcome::Err { value, .. })) = call.answered else { continue };
         let Some(person) = case.people.person(call.who) else { continue };
-        let asks = match case.interface {
-            Interface::Lock => call.operation == "acquire" || call.operation == "try-acquire",
-            Interface::LeaderElection => call.operation == "volunteer",
-            Interface::Unknown => false,
-        };
+        let asks = case.interface.asks(call.operation);
         let timeout = case.truth.longest_timeout_us();
         if !asks || !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
             continue;
