@@ -198,6 +198,7 @@ impl Actor {
                     peer.outgoing.send(Out::Close).ok();
                     peer.backlog.close();
                 }
+                // It fails if the connection has just ended, and nobody waits any more.
                 reply.send(()).ok();
             }
         }

@@ -163,6 +163,7 @@ impl Writer<'_> {
                 if is_last || buffer.len() >= WRITE_SIZE {
                     break;
                 }
+                // Nothing more for now, or ever: what there is goes out either way.
                 next = self.queue.try_recv().ok();
             }
             if self.output.write_all(&buffer).await.is_err() {
