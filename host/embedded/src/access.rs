@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest as _, Sha1};
 
-use crate::protocol::{Acl, ErrorCode, Id, Permissions};
+use crate::protocol::{Acl, ErrorCode, Id, Permissions, Write};
 
 /// The names that a credential proves, or `None` if it proves none.
 ///
@@ -86,21 +86,41 @@ fn network(pattern: &str) -> Option<(u32, u32)> {
     Some((address.parse::<Ipv4Addr>().ok()?.to_bits(), bits))
 }
 
-/// What all `auth` of a list may stand for, in bytes: no more than the list could have said itself
-/// in the longest frame that a server takes unless it is told otherwise.
-const AUTH_LIMIT: usize = 0xf_ffff;
+/// What all `auth` of a request may stand for, in bytes: no more than the request could have said
+/// itself in the longest frame that a server takes unless it is told otherwise.
+pub const AUTH_LIMIT: usize = 0xf_ffff;
 /// What an entry takes beyond its name: its permissions, its scheme and two lengths.
 const ACL_COST: usize = 4 + 4 + 6 + 4;
+
+/// What all `auth` of a request stand for, in bytes, if these are who asks. A few bytes of a request
+/// may come to a megabyte of each node's list.
+pub fn auth_bytes(write: &Write, ids: &[Id]) -> usize {
+    let own = names(ids).map(|id| ACL_COST + id.id.len()).sum::<usize>();
+    own.saturating_mul(count_auth(write))
+}
+
+fn count_auth(write: &Write) -> usize {
+    let of_list = |acl: &[Acl]| acl.iter().filter(|acl| acl.id.scheme == "auth").count();
+    match write {
+        Write::Create(create) => of_list(&create.acl),
+        Write::SetAcl { acl, .. } => of_list(acl),
+        Write::Multi(writes) => writes.iter().map(count_auth).sum(),
+        _ => 0,
+    }
+}
+
+/// What `auth` stands for.
+fn names(ids: &[Id]) -> impl Iterator<Item = &Id> {
+    ids.iter().filter(|id| id.scheme == "digest")
+}
 
 /// A list as it is stored: without repetitions, and `auth` replaced by whoever asks.
 ///
 /// # Errors
-/// [`ErrorCode::InvalidAcl`] if it is empty, holds an id that its scheme does not know, or `auth`
-/// makes it far longer than it was asked for.
+/// [`ErrorCode::InvalidAcl`] if it is empty, or holds an id that its scheme does not know.
 pub fn resolve(list: &[Acl], ids: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
     let mut resolved: Vec<Acl> = Vec::new();
     let mut seen: BTreeSet<&Acl> = BTreeSet::new();
-    let mut auth_bytes = 0;
     for acl in list {
         if !seen.insert(acl) {
             continue;
@@ -109,16 +129,12 @@ pub fn resolve(list: &[Acl], ids: &[Id]) -> Result<Vec<Acl>, ErrorCode> {
         match id.scheme.as_str() {
             "world" if id.id == "anyone" => resolved.push(acl.clone()),
             "auth" => {
-                let own: Vec<_> = ids.iter().filter(|id| id.scheme == "digest").collect();
-                if own.is_empty() {
+                let own = |id: &Id| Acl { permissions: acl.permissions, id: id.clone() };
+                let before = resolved.len();
+                resolved.extend(names(ids).map(own));
+                if resolved.len() == before {
                     return Err(ErrorCode::InvalidAcl);
                 }
-                auth_bytes += own.iter().map(|id| ACL_COST + id.id.len()).sum::<usize>();
-                if auth_bytes > AUTH_LIMIT {
-                    return Err(ErrorCode::InvalidAcl);
-                }
-                let own = own.into_iter();
-                resolved.extend(own.map(|id| Acl { permissions: acl.permissions, id: id.clone() }));
             }
             "digest" if is_digest(&id.id) => resolved.push(acl.clone()),
             "ip" if network(&id.id).is_some() => resolved.push(acl.clone()),
@@ -205,13 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn auth_stands_for_all_names_of_who_asks_and_for_no_more_than_a_frame_holds() {
-        let ids: Vec<_> = (0..100).map(|n| Id::new("digest", &format!("u{n}:p"))).collect();
+    fn auth_stands_for_all_names_of_who_asks() {
+        let mut ids: Vec<_> = (0..100).map(|n| Id::new("digest", &format!("u{n}:p"))).collect();
+        ids.push(Id::new("ip", "127.0.0.1"));
         let auth = |permissions| Acl { permissions, id: Id::new("auth", "") };
         let list: Vec<_> = (0..10).map(auth).collect();
         assert_eq!(resolve(&list, &ids).unwrap().len(), 1_000);
-        let list: Vec<_> = (0..1_000).map(auth).collect();
-        assert_eq!(resolve(&list, &ids), Err(ErrorCode::InvalidAcl));
+        let set =
+            |acl: &[Acl]| Write::SetAcl { path: "/a".to_owned(), acl: acl.to_vec(), version: -1 };
+        // Ten names of four bytes and ninety of five, each with 18 more.
+        assert_eq!(auth_bytes(&set(&list), &ids), 10 * (10 * 22 + 90 * 23));
+        let open = Acl::open();
+        let multi = Write::Multi(vec![set(&list), set(&open), set(&list)]);
+        assert_eq!(auth_bytes(&multi, &ids), 2 * auth_bytes(&set(&list), &ids));
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub use entry::encode_entry;
 pub use error::FilesError;
 pub use log_reader::{LogReader, Next};
 pub use log_writer::{LogOptions, LogWriter};
+pub(crate) use recovery::force_logs_of;
 pub use recovery::{Recovery, Replayed, TornTail, recover, replay};
 pub use retention::purge;
 pub use snapshot_reader::{Snapshot, read_snapshot};

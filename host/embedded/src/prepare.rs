@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use outstanding::Outstanding;
 
+use crate::access;
 use crate::protocol::{ErrorCode, Id, OpCode, Write};
 use crate::replica::Replica;
 use crate::session::SessionTracker;
@@ -116,6 +117,9 @@ impl Leader {
         let asked =
             Asked { zxid, session_id, server: origin.map(|origin| origin.server), ids, now };
         let result = match write {
+            write if access::auth_bytes(&write, &asked.ids) > access::AUTH_LIMIT => {
+                Err(ErrorCode::InvalidAcl)
+            }
             Write::Multi(writes) => Ok(self.prepare_multi(replica, &asked, writes)),
             Write::CreateSession { timeout_ms } => {
                 let owner = asked.server.unwrap_or_default();

@@ -70,7 +70,15 @@ impl Standalone {
         self.member.disconnected(connection);
     }
 
-    /// A frame has come in, without its length. It is dropped if its session is over.
+    /// Something has come in: its session is alive, even if what came has to wait for its turn.
+    pub fn heard(&mut self, connection: u64, now: Now) {
+        if let Some(session_id) = self.member.session_of(connection) {
+            // If the session is over, what came in is dropped in its turn.
+            self.leader.touch(session_id, now);
+        }
+    }
+
+    /// A frame is to be served, without its length. It is dropped if its session is over.
     pub fn receive(&mut self, connection: u64, frame: &[u8], now: Now) {
         if let Some(session_id) = self.member.session_of(connection)
             && !self.leader.touch(session_id, now)

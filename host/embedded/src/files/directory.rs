@@ -1,6 +1,7 @@
 //! A data directory and the names in it.
 
 use std::fs::{self, File, TryLockError};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -161,14 +162,31 @@ pub(super) fn remove(path: &Path) -> Result<(), FilesError> {
 /// Creates a directory and those above it that are not there; their names are on disk afterwards.
 fn create(directory: &Path) -> Result<(), FilesError> {
     let new: Vec<_> = directory.ancestors().take_while(|it| !is_there(it)).collect();
-    fs::create_dir_all(directory).map_err(FilesError::io("create", directory))?;
-    // A server that was killed between the two may have left the lowest one as it was created here.
-    let unsure = new.is_empty().then_some(directory);
-    for created in unsure.into_iter().chain(new) {
-        let parent = created.parent().filter(|parent| !parent.as_os_str().is_empty());
-        sync(parent.unwrap_or(Path::new(".")))?;
+    // From above, each once the one before is on disk: a server that is killed here leaves at most the
+    // lowest one that is there in doubt.
+    let lowest = new.last().map_or(Some(directory), |highest| highest.parent());
+    if let Some(lowest) = lowest.filter(|lowest| !lowest.as_os_str().is_empty()) {
+        match sync_name(lowest) {
+            // Whoever else has created it has seen to that.
+            Err(FilesError::Io { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+    }
+    for missing in new.into_iter().rev() {
+        match fs::create_dir(missing) {
+            // Another server begins there, too: one of the two will have the lock.
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists && missing.is_dir() => {}
+            created => created.map_err(FilesError::io("create", directory))?,
+        }
+        sync_name(missing)?;
     }
     Ok(())
+}
+
+/// Has a directory's name on disk, in the one above it.
+fn sync_name(directory: &Path) -> Result<(), FilesError> {
+    let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
+    sync(parent.unwrap_or(Path::new(".")))
 }
 
 /// The empty path is where the program runs.

@@ -28,7 +28,8 @@ pub fn encode_entry(header: &TxnHeader, txn: &Txn, log: &mut Vec<u8>) {
     txn.encode(&mut writer);
     let record = writer.finish();
     log.extend_from_slice(&i64::from(checksum(&record)).to_be_bytes());
-    // A request comes in one frame, far below 2 GiB, and so does what it leads to.
+    // A request comes in one frame, and what its `auth` stand for is limited; the nodes that a
+    // session takes along are in memory, one by one. All of it is far below 2 GiB.
     let length = u32::try_from(record.len()).unwrap_or(u32::MAX);
     log.extend_from_slice(&length.to_be_bytes());
     log.extend_from_slice(&record);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tracing::{error, info, warn};
 
 use super::directory::{DataDir, remove};
+use super::entry::HIGHEST_ZXID;
 use super::error::FilesError;
 use super::log_reader::{LogReader, Next};
 use super::retention::first_needed;
@@ -73,7 +74,7 @@ pub fn recover(
         recovery.replayed += txns;
         recovery.torn.extend(torn);
     }
-    check_end(&recovery, &replica, newest_zxid)?;
+    check_end(directory, &recovery, &replica, newest_zxid)?;
     if lacks_lists {
         check_lists(&recovery, &replica)?;
     }
@@ -90,10 +91,7 @@ pub fn recover(
     }
     // A server that was killed may have written what it did not come to force. Whoever sees those
     // txns here must find them after a power cut, too, or the next log would begin behind a gap.
-    for zxid in logs.iter().skip(needed) {
-        let path = directory.log(*zxid);
-        force(&path).map_err(FilesError::io("sync", &path))?;
-    }
+    force_logs(directory, logs.iter().skip(needed))?;
     directory.sync()?;
     if recovery.snapshot.is_none() {
         // Apache ZooKeeper takes no directory without one.
@@ -181,13 +179,46 @@ fn follows(last: i64, next: i64) -> bool {
     next == last.wrapping_add(1) || next >> 32 > last >> 32
 }
 
-/// Whoever takes a snapshot for what the logs end with would give zxids once more that it shows.
-fn check_end(recovery: &Recovery, replica: &Replica, newest: i64) -> Result<(), FilesError> {
-    let (path, last_zxid) = (recovery.snapshot.clone().unwrap_or_default(), replica.last_zxid());
-    if newest <= last_zxid {
+/// Whoever takes a snapshot for what the logs end with would give zxids once more that it shows, or
+/// that a damaged one does: that one shows its name's, at the least.
+fn check_end(
+    directory: &DataDir,
+    recovery: &Recovery,
+    replica: &Replica,
+    newest: i64,
+) -> Result<(), FilesError> {
+    let last_zxid = replica.last_zxid();
+    let begun = directory.snapshots()?.into_iter().filter(|zxid| *zxid <= HIGHEST_ZXID).max();
+    let begun = begun.unwrap_or_default();
+    let (path, found) = match &recovery.snapshot {
+        Some(path) if begun <= newest => (path.clone(), newest),
+        _ => (directory.snapshot(begun), begun),
+    };
+    if found <= last_zxid {
         return Ok(());
     }
-    Err(FilesError::SnapshotBeyondLogs { path, found: newest, last_zxid })
+    Err(FilesError::SnapshotBeyondLogs { path, found, last_zxid })
+}
+
+/// Has on disk whatever the logs have that a snapshot needs: it must not outlive the txns that it
+/// shows.
+///
+/// # Errors
+/// [`FilesError::Io`].
+pub(crate) fn force_logs_of(directory: &DataDir, snapshot: i64) -> Result<(), FilesError> {
+    let logs = directory.logs()?;
+    force_logs(directory, logs.iter().skip(first_needed(&logs, snapshot)))
+}
+
+fn force_logs<'a>(
+    directory: &DataDir,
+    logs: impl Iterator<Item = &'a i64>,
+) -> Result<(), FilesError> {
+    for zxid in logs {
+        let path = directory.log(*zxid);
+        force(&path).map_err(FilesError::io("sync", &path))?;
+    }
+    Ok(())
 }
 
 /// Apache ZooKeeper's snapshots may have nodes whose access list is told by a later txn only.

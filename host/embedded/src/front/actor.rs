@@ -180,6 +180,7 @@ impl Actor {
             Message::Frames { id, frames } => {
                 if let Some(peer) = self.peers.get_mut(&id) {
                     peer.parked.extend(frames);
+                    self.state.heard(id, self.clock.now());
                     self.serve(id);
                 }
             }
@@ -191,10 +192,10 @@ impl Actor {
             Message::Word { id, word, reply } => {
                 let text = words::answer(word, &mut self.state, &self.settings, self.clock.now());
                 if let Some(peer) = self.peers.get(&id) {
-                    let frame = Bytes::from(text);
-                    peer.backlog.queued(&frame);
+                    let text = Out::Reply(Bytes::from(text));
+                    peer.backlog.queued(&text);
                     // They fail if the connection has just ended, and with it what they are for.
-                    peer.outgoing.send(Out::Frame(frame)).ok();
+                    peer.outgoing.send(text).ok();
                     peer.outgoing.send(Out::Close).ok();
                     peer.backlog.close();
                 }
@@ -238,18 +239,17 @@ impl Actor {
     fn deliver(&mut self) {
         for delivery in self.state.take_deliveries() {
             match delivery {
-                Delivery::Reply { connection, frame } => self.send(connection, frame),
+                Delivery::Reply { connection, frame } => self.send(connection, Out::Reply(frame)),
                 Delivery::Event { connection, frame } => {
-                    let is_overfull =
-                        self.peers.get(&connection).is_some_and(|peer| peer.backlog.is_overfull());
-                    if is_overfull {
+                    let peer = self.peers.get(&connection);
+                    if peer.is_some_and(|peer| peer.backlog.is_full_of_events()) {
                         debug!(connection, "it does not take its events: it is closed");
                         if let Some(peer) = self.peers.remove(&connection) {
                             peer.backlog.kill();
                         }
                         self.state.disconnected(connection);
                     } else {
-                        self.send(connection, frame);
+                        self.send(connection, Out::Event(frame));
                     }
                 }
                 Delivery::Close { connection } => {
@@ -263,11 +263,11 @@ impl Actor {
         }
     }
 
-    fn send(&mut self, connection: u64, frame: Bytes) {
+    fn send(&mut self, connection: u64, out: Out) {
         if let Some(peer) = self.peers.get(&connection) {
-            peer.backlog.queued(&frame);
+            peer.backlog.queued(&out);
             // It fails if the connection has just ended, which its own message will tell.
-            peer.outgoing.send(Out::Frame(frame)).ok();
+            peer.outgoing.send(out).ok();
         }
     }
 }

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// Unsent bytes above which no more of a connection is read or served. A few of the largest
-/// answers: enough to keep a socket busy, little enough for thousands of connections.
+/// Unsent bytes above which no more of a connection is served. A few of the largest answers: enough
+/// to keep a socket busy, little enough for thousands of connections. It is still read for a while:
+/// a client that takes long to take an answer shows meanwhile that it is alive.
 const SOFT_LIMIT: usize = 4 << 20;
-/// Unsent bytes above which an event ends the connection. Events cannot be held back by not
-/// reading requests. A client that misses one finds out by its next handshake, which tells it
-/// what has changed; a client that is told only some of them would not. The answers to reads that
-/// waited for a write fit in, too.
-const HARD_LIMIT: usize = 32 << 20;
+/// Unsent bytes of events above which one more ends the connection. Events cannot be held back by
+/// not reading requests. A client that misses one finds out by its next handshake, which tells it
+/// what has changed; a client that is told only some of them would not.
+const EVENTS_LIMIT: usize = 32 << 20;
 /// Bytes that a connection may have sent without an answer before no more of it is served, and
 /// bytes that may wait for that before no more of it is read. A frame of any length still is.
 pub(super) const IN_HAND: usize = 4 << 20;
@@ -30,10 +30,13 @@ const LINGER: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Backlog {
     unsent: AtomicUsize,
+    /// How much of that is events.
+    unsent_events: AtomicUsize,
     /// Frames read but not yet seen by the state's task, and their bytes.
     unserved: AtomicUsize,
     unserved_bytes: AtomicUsize,
     is_parked: AtomicBool,
+    /// There is less unserved.
     changed: Notify,
     /// Nothing more will be queued: what is unsent has [`LINGER`] to go out.
     closing: CancellationToken,
@@ -44,8 +47,29 @@ pub(super) struct Backlog {
 /// Something for a connection's writer.
 #[derive(Debug)]
 pub(super) enum Out {
-    Frame(Bytes),
+    Reply(Bytes),
+    Event(Bytes),
     Close,
+}
+
+/// What has been queued or written.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    all: usize,
+    events: usize,
+}
+
+impl Load {
+    pub(super) fn add(&mut self, out: &Out) {
+        match out {
+            Out::Reply(frame) => self.all += frame.len() + FRAME_COST,
+            Out::Event(frame) => {
+                self.all += frame.len() + FRAME_COST;
+                self.events += frame.len() + FRAME_COST;
+            }
+            Out::Close => {}
+        }
+    }
 }
 
 pub(super) type Outgoing = mpsc::UnboundedSender<Out>;
@@ -54,6 +78,7 @@ impl Backlog {
     pub(super) fn new() -> Self {
         Backlog {
             unsent: AtomicUsize::new(0),
+            unsent_events: AtomicUsize::new(0),
             unserved: AtomicUsize::new(0),
             unserved_bytes: AtomicUsize::new(0),
             is_parked: AtomicBool::new(false),
@@ -67,24 +92,25 @@ impl Backlog {
         self.unsent.load(Ordering::SeqCst) > SOFT_LIMIT
     }
 
-    pub(super) fn is_overfull(&self) -> bool {
-        self.unsent.load(Ordering::Acquire) > HARD_LIMIT
+    pub(super) fn is_full_of_events(&self) -> bool {
+        self.unsent_events.load(Ordering::Acquire) > EVENTS_LIMIT
     }
 
-    pub(super) fn queued(&self, frame: &[u8]) {
-        self.unsent.fetch_add(frame.len() + FRAME_COST, Ordering::AcqRel);
+    pub(super) fn queued(&self, out: &Out) {
+        let mut load = Load::default();
+        load.add(out);
+        self.unsent_events.fetch_add(load.events, Ordering::AcqRel);
+        self.unsent.fetch_add(load.all, Ordering::AcqRel);
     }
 
     /// Whether the state's task is to be told that it may serve again.
     ///
     /// It parks and then looks whether there is room; here room is made and then looked whether
     /// it is parked. One of the two must see what the other did, which takes one order of all four.
-    pub(super) fn sent(&self, bytes: usize, frames: usize) -> bool {
-        self.unsent.fetch_sub(bytes + frames * FRAME_COST, Ordering::SeqCst);
+    pub(super) fn sent(&self, load: &Load) -> bool {
+        self.unsent_events.fetch_sub(load.events, Ordering::AcqRel);
+        self.unsent.fetch_sub(load.all, Ordering::SeqCst);
         let is_low = self.unsent.load(Ordering::SeqCst) <= SOFT_LIMIT / 2;
-        if is_low {
-            self.changed.notify_waiters();
-        }
         is_low && self.is_parked.swap(false, Ordering::SeqCst)
     }
 
@@ -137,8 +163,7 @@ impl Backlog {
             tokio::pin!(changed);
             // Before looking, so that no change is missed in between.
             changed.as_mut().enable();
-            let has_room = !self.is_full()
-                && self.unserved.load(Ordering::Acquire) < max_outstanding
+            let has_room = self.unserved.load(Ordering::Acquire) < max_outstanding
                 && self.unserved_bytes.load(Ordering::Acquire) < IN_HAND;
             if has_room {
                 return;

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::actor::Message;
-use super::backlog::{Backlog, Out};
+use super::backlog::{Backlog, Load, Out};
 use crate::protocol::{BadLength, next_frame};
 use crate::words::Word;
 
@@ -151,13 +151,11 @@ impl Writer<'_> {
         let mut buffer = BytesMut::new();
         while let Some(first) = self.queue.recv().await {
             let mut next = Some(first);
-            let (mut is_last, mut frames) = (false, 0);
+            let (mut is_last, mut load) = (false, Load::default());
             while let Some(out) = next {
+                load.add(&out);
                 match out {
-                    Out::Frame(frame) => {
-                        buffer.extend_from_slice(&frame);
-                        frames += 1;
-                    }
+                    Out::Reply(frame) | Out::Event(frame) => buffer.extend_from_slice(&frame),
                     Out::Close => is_last = true,
                 }
                 if is_last || buffer.len() >= WRITE_SIZE {
@@ -169,12 +167,11 @@ impl Writer<'_> {
             if self.output.write_all(&buffer).await.is_err() {
                 return;
             }
-            let bytes = buffer.len();
             buffer.clear();
             if buffer.capacity() > KEPT {
                 buffer = BytesMut::new();
             }
-            if self.backlog.sent(bytes, frames)
+            if self.backlog.sent(&load)
                 && self.wires.inbox.send(Message::Drained { id: self.id }).await.is_err()
             {
                 return;

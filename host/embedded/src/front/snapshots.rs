@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::journal::Journal;
-use crate::files::{DataDir, FilesError, SnapshotNode, SnapshotWriter, purge};
+use crate::files::{DataDir, FilesError, SnapshotNode, SnapshotWriter, force_logs_of, purge};
 use crate::replica::Replica;
 
 /// How many nodes are taken at a time: less than a millisecond for the state's task.
@@ -150,6 +150,9 @@ fn write(
         match piece {
             Piece::Nodes(nodes) => writer.add(&nodes)?,
             Piece::End => {
+                // It shows txns that came after it was begun. They are in the log, but a server that
+                // forces nothing may lose them.
+                force_logs_of(directory, zxid)?;
                 writer.finish(zxid)?;
                 tracing::info!(zxid, "a snapshot is written");
                 if let Err(error) = purge(directory) {

@@ -6,6 +6,10 @@ use bytes::{Buf, Bytes, BytesMut};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadLength(pub i32);
 
+/// How long a frame is copied rather than cut out of the buffer. One that has to wait would keep all
+/// of the buffer, and be counted for its own bytes only.
+const COPIED: usize = 8 << 10;
+
 /// Takes the next whole frame, without its length, off the front. `None`: it is not all there yet.
 ///
 /// A frame is accepted only as its bytes come in: the length that a client claims allocates
@@ -22,7 +26,12 @@ pub fn next_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Bytes>, Ba
         return Ok(None);
     }
     buffer.advance(4);
-    Ok(Some(buffer.split_to(length).freeze()))
+    let frame = match buffer.get(..length) {
+        Some(frame) if length <= COPIED => Bytes::copy_from_slice(frame),
+        _ => return Ok(Some(buffer.split_to(length).freeze())),
+    };
+    buffer.advance(length);
+    Ok(Some(frame))
 }
 
 #[cfg(test)]
@@ -38,6 +47,15 @@ mod tests {
         assert_eq!(next_frame(&mut buffer, 10), Ok(Some(Bytes::new())));
         assert_eq!(next_frame(&mut buffer, 10), Ok(None));
         assert_eq!(buffer.len(), 4);
+    }
+
+    #[test]
+    fn a_small_frame_keeps_no_buffer() {
+        let mut buffer = BytesMut::with_capacity(64 << 10);
+        buffer.extend_from_slice(&[0, 0, 0, 2, 7, 8]);
+        let frame = next_frame(&mut buffer, 10).unwrap().unwrap();
+        assert!(buffer.try_reclaim(64 << 10));
+        assert_eq!(frame, Bytes::from_static(&[7, 8]));
     }
 
     #[test]

@@ -10,8 +10,10 @@ use super::Statistics;
 use crate::protocol::{ConnectRequest, Id, OpCode, Read};
 use crate::time::Now;
 
-/// How many names a client may have. Every request that waits may have a list of its own.
+/// How many names a client may have, and how long they may be together, in bytes. Every request that
+/// waits may have a list of its own.
 const MAX_IDS: usize = 128;
+const MAX_IDS_BYTES: usize = 16 << 10;
 
 /// A connection.
 #[derive(Debug)]
@@ -47,6 +49,7 @@ pub(super) struct Pending {
     pub(super) xid: i32,
     pub(super) op: OpCode,
     pub(super) received: Now,
+    /// See [`Connection::outstanding_bytes`].
     pub(super) bytes: usize,
     pub(super) wait: Wait,
 }
@@ -119,7 +122,7 @@ impl Connection {
         self.pending.len() + self.stash().len()
     }
 
-    /// How many bytes came in with them.
+    /// How many bytes came in with them, and what their `auth` stand for.
     pub fn outstanding_bytes(&self) -> usize {
         self.pending_bytes + self.stash().iter().map(Bytes::len).sum::<usize>()
     }
@@ -160,10 +163,11 @@ impl Connection {
                 ids.push(id);
             }
         }
-        let is_few = ids.len() <= MAX_IDS;
-        if is_few {
+        let bytes: usize = ids.iter().map(|id| id.id.len()).sum();
+        let is_little = ids.len() <= MAX_IDS && bytes <= MAX_IDS_BYTES;
+        if is_little {
             self.ids = ids.into();
         }
-        is_few
+        is_little
     }
 }

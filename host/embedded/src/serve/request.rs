@@ -19,6 +19,7 @@ impl Member {
         peer.statistics.received += 1;
         self.statistics.received += 1;
         let op = OpCode::from_code(op).unwrap_or(OpCode::Error);
+        let mut bytes = frame.len();
         let wait = match command {
             Command::Auth { scheme, credential } => {
                 return self.authenticate(connection, xid, &scheme, &credential);
@@ -40,12 +41,13 @@ impl Member {
             }
             Command::Write(write) => {
                 let ids = Arc::clone(&peer.ids);
+                bytes += access::auth_bytes(&write, &ids);
                 self.submit(connection, xid, ids, write);
                 Wait::Commit
             }
         };
         if let Some(peer) = self.connections.get_mut(&connection) {
-            peer.push(Pending { xid, op, received: now, bytes: frame.len(), wait });
+            peer.push(Pending { xid, op, received: now, bytes, wait });
         }
         self.advance(connection, now);
     }

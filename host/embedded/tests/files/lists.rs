@@ -7,7 +7,7 @@ use std::sync::Arc;
 use adler2::Adler32;
 use wok_embedded::files::{DataDir, FilesError, encode_entry, recover};
 use wok_embedded::jute::Writer;
-use wok_embedded::protocol::{Acl, Id, OpCode};
+use wok_embedded::protocol::{Acl, ErrorCode, Id, OpCode};
 use wok_embedded::tree::NodeStat;
 use wok_embedded::txn::{CreateTxn, Txn, TxnHeader};
 
@@ -74,6 +74,25 @@ fn a_snapshot_that_shows_what_no_log_tells_is_refused() {
     assert_eq!(path, &directory.snapshot(0));
     fs::write(directory.snapshot(1), snapshot("/a", -1, 1)).unwrap();
     recover(&directory, 0, u64::MAX).unwrap();
+}
+
+#[test]
+fn a_damaged_snapshot_tells_how_far_the_logs_must_go() {
+    let scratch = tempfile::tempdir().unwrap();
+    let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
+    fs::write(directory.snapshot(0), snapshot("/a", -1, 0)).unwrap();
+    fs::write(directory.snapshot(1), b"ZKSN").unwrap();
+    let error = recover(&directory, 0, u64::MAX).expect_err("no log tells what zxid 1 was");
+    let FilesError::SnapshotBeyondLogs { path, found: 1, last_zxid: 0 } = &error else {
+        panic!("{error}")
+    };
+    assert_eq!(path, &directory.snapshot(1));
+    let header = TxnHeader { session_id: 1, xid: 1, zxid: 1, time_ms: 1, op: OpCode::Error };
+    let mut log = b"ZKLG\0\0\0\x02\0\0\0\0\0\0\0\0".to_vec();
+    encode_entry(&header, &Txn::Error(ErrorCode::NoNode), &mut log);
+    fs::write(directory.log(1), log).unwrap();
+    let (replica, recovery) = recover(&directory, 0, u64::MAX).unwrap();
+    assert_eq!((replica.last_zxid(), recovery.unreadable), (1, vec![directory.snapshot(1)]));
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use wok_embedded::jute::Writer;
-use wok_embedded::protocol::OpCode;
+use wok_embedded::protocol::{Acl, Id, OpCode};
 use wok_embedded::{EmbeddedZooKeeper, ServerOptions};
 
-use crate::client::{Client, create, versioned, watched, word};
+use crate::client::{Client, Hello, create, end, part, versioned, watched, word};
 use crate::start;
 
 const MAX: usize = 1_048_575;
@@ -28,7 +28,10 @@ fn set_of_size(size: usize) -> Vec<u8> {
 
 /// One that has created `/big`, as large as it can be.
 fn client_of_a_large_node(server: &EmbeddedZooKeeper) -> Client {
-    let mut client = Client::connect(server.connect_string());
+    create_large_node(Client::connect(server.connect_string()))
+}
+
+fn create_large_node(mut client: Client) -> Client {
     client.created("/big", 0);
     client.send(&set_of_size(MAX));
     assert_eq!(client.answer().unwrap().error, 0);
@@ -121,20 +124,9 @@ fn reads_behind_a_write_are_not_all_answered_to_who_takes_no_answers() {
     let mut slow = client_of_a_large_node(&server);
     let mut other = Client::connect(server.connect_string());
     // All in one piece: the write waits to be committed when the reads come in.
-    let mut burst = Vec::new();
-    for xid in 0..=READS {
-        let mut body = Writer::new();
-        body.int(xid);
-        let op = if xid == 0 { OpCode::Create } else { OpCode::GetData };
-        body.int(op.code());
-        if xid == 0 {
-            create(&mut body, "/m", 0)
-        } else {
-            watched(&mut body, "/big", false)
-        }
-        let body = body.finish();
-        burst.extend(i32::try_from(body.len()).unwrap().to_be_bytes());
-        burst.extend(&body);
+    let mut burst = framed(0, OpCode::Create, |w| create(w, "/m", 0));
+    for xid in 1..=READS {
+        burst.extend(framed(xid, OpCode::GetData, |w| watched(w, "/big", false)));
     }
     slow.stream.write_all(&burst).unwrap();
     // All of it is served, as far as it is, before a node that is created now.
@@ -148,6 +140,125 @@ fn reads_behind_a_write_are_not_all_answered_to_who_takes_no_answers() {
         let answer = slow.answer().unwrap();
         assert_eq!((answer.xid, answer.body.len()), (xid, 4 + MAX - 24 + 68));
     }
+}
+
+#[test]
+fn an_event_ends_no_connection_for_the_answers_before_it() {
+    const READS: i32 = 12;
+    let server = start();
+    let mut slow = client_of_a_large_node(&server);
+    let mut other = Client::connect(server.connect_string());
+    slow.exists("/n", true);
+    // Each is answered by the most that there is, five times the node: together far more than the
+    // events that a client may be behind with.
+    let mut burst = framed(0, OpCode::Create, |w| create(w, "/m", 0));
+    for xid in 1..=READS {
+        burst.extend(framed(xid, OpCode::MultiRead, |w| {
+            (0..4).for_each(|_| part(w, OpCode::GetData, |w| watched(w, "/big", false)));
+            end(w);
+        }));
+    }
+    slow.stream.write_all(&burst).unwrap();
+    other.exists("/m", false);
+    other.created("/n", 0);
+    for xid in 0..=READS {
+        let answer = slow.answer().unwrap();
+        assert_eq!((answer.xid, answer.error), (xid, 0));
+        assert!(xid == 0 || answer.body.len() > 4 * (MAX - 24), "{}", answer.body.len());
+    }
+    assert_eq!(slow.told(), [(1, "/n".to_owned())]);
+}
+
+#[test]
+fn signs_of_life_count_when_they_come_in_though_they_are_served_later() {
+    const SILENT: usize = 12;
+    let options =
+        ServerOptions { tick_time: Duration::from_millis(200), ..ServerOptions::for_tests() };
+    let server = EmbeddedZooKeeper::start_with(options).unwrap();
+    let greet = |timeout_ms| {
+        let hello = Hello { timeout_ms, ..Hello::default() };
+        let client = Client::greet(server.connect_string(), &hello).unwrap();
+        assert_eq!(client.timeout_ms, timeout_ms);
+        client
+    };
+    let mut slow = create_large_node(greet(4_000));
+    let mut other = greet(4_000);
+    let asked: Vec<i32> =
+        (0..60).map(|_| slow.ask(OpCode::GetData, |w| watched(w, "/big", false))).collect();
+    // Nothing is taken until so many silent sessions have expired, one after the other, that its own
+    // would have, too. No ping is served meanwhile.
+    for number in 0..SILENT {
+        let path = format!("/e{number}");
+        let mut silent = greet(400);
+        silent.created(&path, 1);
+        other.exists(&path, true);
+        slow.stream.write_all(&framed(-2, OpCode::Ping, |_| {})).unwrap();
+        let event = other.frame().unwrap();
+        assert!(event.starts_with(&(-1_i32).to_be_bytes()), "{event:?}");
+    }
+    for xid in asked {
+        assert_eq!(slow.answer().expect("a session").xid, xid);
+    }
+    for _ in 0..SILENT {
+        assert_eq!(slow.answer().expect("a session").xid, -2);
+    }
+    assert_eq!(slow.exists("/big", false), 0);
+}
+
+#[test]
+fn what_auth_stands_for_is_limited_in_a_request_and_in_a_name() {
+    const LONGEST: usize = 16 << 10;
+    let server = start();
+    let mut client = Client::connect(server.connect_string());
+    let prove = |client: &mut Client, user: usize| {
+        let mut body = Writer::new();
+        body.int(0);
+        body.string("digest");
+        body.slice(Some(format!("{}:p", "u".repeat(user)).as_bytes()));
+        client.stream.write_all(&framed(-4, OpCode::Auth, |w| w.raw(&body.finish()))).unwrap();
+        client.answer().unwrap().error
+    };
+    // A colon and a digest of 28 characters follow the user; where the client is counts, too.
+    assert_eq!(prove(&mut client, LONGEST - 29 - "127.0.0.1".len()), 0);
+    let auth = [Acl { permissions: 31, id: Id::new("auth", "") }];
+    let own = |w: &mut Writer, path: &str| {
+        w.string(path);
+        w.slice(None);
+        Acl::encode_list(&auth, w);
+        w.int(0);
+    };
+    let creates = |client: &mut Client, count: usize| {
+        let answer = client.call(OpCode::Multi, |w| {
+            for number in 0..count {
+                part(w, OpCode::Create, |w| own(w, &format!("/n{count}-{number}")));
+            }
+            end(w);
+        });
+        answer.error
+    };
+    assert_eq!(creates(&mut client, 63), 0);
+    // They would come to more than a frame can.
+    assert_eq!(creates(&mut client, 64), -114);
+    assert_eq!(client.exists("/n64-0", false), -101);
+    // One at a time they wait for each other rather than in memory, and none is lost.
+    let asked: Vec<i32> =
+        (0..500).map(|n| client.ask(OpCode::Create, |w| own(w, &format!("/m{n}")))).collect();
+    for xid in asked {
+        let answer = client.answer().unwrap();
+        assert_eq!((answer.xid, answer.error), (xid, 0));
+    }
+    assert_eq!(prove(&mut client, 1), -115);
+    assert!(client.is_closed());
+}
+
+/// A request with its length before it.
+fn framed(xid: i32, op: OpCode, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut body = Writer::new();
+    body.int(xid);
+    body.int(op.code());
+    write(&mut body);
+    let body = body.finish();
+    [&i32::try_from(body.len()).unwrap().to_be_bytes()[..], &body].concat()
 }
 
 #[test]
