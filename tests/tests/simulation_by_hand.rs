@@ -137,6 +137,8 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
         (text.replace("host = 0\nms", "host = 5\nms"), "faults[0]: host 5"),
         (text.replace("pause", "puase"), "puase"),
         (text.replace("seed", "sead"), "sead"),
+        (text.replace("ms = 9000", ""), "faults[0].ms: 0: a pause lasts"),
+        (format!("servers = 1\n{}", text.replace("pause", "lag")), "faults[0].fault: a lag"),
         (format!("session-timeout-ms = 5\n{text}"), "session-timeout-ms: 5: from 1000"),
         (text.replace("at = { ms = 20 }", "request = { nth = 0 }"), "faults[0].when.nth: 0"),
         (
@@ -148,6 +150,99 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
         let ended = Program::wok()?.args(["test", "lock", "--scenario", path]).run().await?;
         assert_eq!(ended.code(), Some(78), "{ended:?}");
         assert!(ended.stderr.contains(told), "{told:?} in {}", ended.stderr);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_scenario_has_the_config_of_its_applications() -> Result<()> {
+    let (directory, _echo) = guest_file("echo")?;
+    let scenario = |config: &str| {
+        let text = format!("seed = 1\n[[applications]]\nhost = 0\n{config}\nsteps = [\"leave\"]\n");
+        std::fs::write(directory.path().join("one.toml"), text)
+    };
+    let test = ["test", "./echo.wasm", "--scenario", "one.toml"];
+    scenario("config = { name = \"a\" }")?;
+    let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    scenario("")?;
+    let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
+    assert_eq!(ended.code(), Some(78), "{ended:?}");
+    assert!(ended.stderr.contains("applications[0].config"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_judges_nothing_is_no_pass() -> Result<()> {
+    let (_directory, echo) = guest_file("echo")?;
+    let arguments = ["test", echo.to_str().unwrap(), "--exhaustive", "--config", "name=a"];
+    let ended = Program::wok()?.args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    assert!(ended.stdout.contains("no fault struck anything in 0 runs"), "{}", ended.stdout);
+    let ended = Program::wok()?.args(["test", "lock", "--seeds", "0"]).run().await?;
+    assert_eq!(ended.code(), Some(64), "{ended:?}");
+    Ok(())
+}
+
+/// The component that makes the host call is meant, not one that has waited on the host for longer.
+#[tokio::test]
+async fn a_fault_that_waits_for_a_host_call_strikes_who_makes_it() -> Result<()> {
+    let directory = scratch::dir()?;
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let application = |host: u32, rest: u32, ask: &str| {
+        format!(
+            "[[applications]]\nhost = {host}\nsteps = [{{ rest = {{ ms = {rest} }} }}, \
+             {{ call = {{ operation = \"{ask}\" }} }}, {{ work = {{ ms = 1500 }} }}, \"leave\"]\n"
+        )
+    };
+    let text = [
+        "seed = 1\n".to_owned(),
+        application(0, 1, "acquire"),
+        application(1, 300, "acquire"),
+        application(1, 600, "try-acquire"),
+        "[[faults]]\nfault = \"guest-kill\"\nhost = 1\n".to_owned(),
+        "when = { host-call = { name = \"contend-and-list\", nth = 2 } }\n".to_owned(),
+    ];
+    std::fs::write(path("two.toml"), text.concat())?;
+    let (scenario, history) = (path("two.toml"), path("run.jsonl"));
+    let arguments = ["test", "lock", "--scenario", &scenario, "--history", &history];
+    let ended = Program::wok()?.args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let lines = std::fs::read_to_string(&history)?;
+    let entries: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let fault = entries.iter().find(|entry| entry["what"] == "fault").unwrap();
+    assert_eq!(fault["struck"], serde_json::json!(["contend-and-list"]), "{fault}");
+    Ok(())
+}
+
+/// A server that was slow catches up at once, and an election that outlasts the time of faults is one
+/// until it is over: what a stock recipe does then is not held against it.
+#[tokio::test]
+async fn long_faults_break_no_stock_recipe() -> Result<()> {
+    let directory = scratch::dir()?;
+    let scenario = directory.path().join("long.toml");
+    let acquire = "{ call = { operation = \"acquire\", deadline-ms = 700 } }, \"leave\"";
+    let late = format!(
+        "{{ rest = {{ ms = 30500 }} }}, {acquire}, {{ rest = {{ ms = 6000 }} }}, {acquire}"
+    );
+    let application =
+        |host: u32, steps: &str| format!("[[applications]]\nhost = {host}\nsteps = [{steps}]\n");
+    let lag = (0..4).map(|host| application(host, &late)).collect::<String>()
+        + "[[faults]]\nfault = \"lag\"\nwhen = { at = { ms = 1000 } }\nms = 30000\n";
+    let held = "{ call = { operation = \"acquire\" } }, { work = { ms = 60000 } }, \"leave\"";
+    let waits = "{ rest = { ms = 300 } }, \
+                 { call = { operation = \"acquire\", deadline-ms = 46000 } }, \"leave\"";
+    let election = application(0, held)
+        + &application(1, waits)
+        + "[[faults]]\nfault = \"leader-change\"\nwhen = { at = { ms = 35000 } }\nms = 30000\n";
+    for text in [
+        format!("seed = 1\nservers = 2\nhosts = 4\n{lag}"),
+        format!("seed = 1\nsession-timeout-ms = 40000\n{election}"),
+    ] {
+        std::fs::write(&scenario, text)?;
+        let path = scenario.to_str().unwrap();
+        let ended = Program::wok()?.args(["test", "lock", "--scenario", path]).run().await?;
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use crate::host::user_cache;
 use crate::modules::ModuleSource;
 use crate::simulation::coverage::Coverage;
 use crate::simulation::exhaustive::{self, Exhausted};
-use crate::simulation::history::{FaultKind, What};
+use crate::simulation::history::FaultKind;
 use crate::simulation::judges::Interface;
 use crate::simulation::picture;
 use crate::simulation::plan::Plan;
@@ -46,13 +46,15 @@ use crate::simulation::workload;
     wok test ./my-lock.wasm --config format=kazoo\n  \
     wok test ./my-lock.wasm --scenario two-hosts.toml\n  \
     wok test ./my-lock.wasm --exhaustive\n\n\
-    Ends with 0 if every invariant held, 1 if one was broken.")]
+    Ends with 0 if every invariant held, 1 if one was broken or so little happened that nothing \
+    was judged.")]
 pub(super) struct Arguments {
     /// The module: a stock recipe's name, or a path to a component.
     module: String,
 
     /// How many seeds have to pass; only those count in which enough happened.
-    #[arg(long, default_value_t = 1_000, value_name = "N", conflicts_with_all = ["seed", "scenario"])]
+    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with_all = ["seed", "scenario"])]
     seeds: u64,
 
     /// The first of them.
@@ -124,6 +126,7 @@ impl Arguments {
             let plan = read_plan(path)?;
             return self.one(printer, &subject, plan);
         }
+        subject.check_config().map_err(|error| Failure::Config(error.to_string()))?;
         if !subject.is_callable() {
             let reason = "none of its operations can be called without arguments; say what is \
                           called in a scenario file, and run it with --scenario";
@@ -168,11 +171,12 @@ impl Arguments {
             return self.broken(printer, subject, failing, Origin::Seed);
         }
         if let Some(why) = self.is_worthless(subject, &findings) {
-            let json = json!({ "passed": false, "runs": findings.runs, "reason": why });
-            printer.report(&format!("{}: {why}", self.module), &json);
-            return Ok(ExitCode::from(BROKEN));
+            return Ok(self.worthless(printer, findings.runs, &why));
         }
-        let (text, json) = passed(&self.module, &findings);
+        let (text, mut json) = passed(&self.module, &findings);
+        if let Some(json) = json.as_object_mut().filter(|_| subject.blocking().len() > 0) {
+            json.insert("not-judged".to_owned(), subject.blocking().collect());
+        }
         printer.report(&text, &json);
         Ok(ExitCode::SUCCESS)
     }
@@ -187,10 +191,14 @@ impl Arguments {
                  called in a scenario file, and run it with --scenario"
             ));
         }
-        let is_granting = subject.interface() != Interface::Unknown;
-        (is_granting && *grants == 0).then(|| {
-            format!("nobody was granted anything in {runs} runs, so that nothing was judged")
-        })
+        is_without_grants(subject, *runs, *grants)
+    }
+
+    /// What says nothing is no pass.
+    fn worthless(&self, printer: &Printer, runs: u64, why: &str) -> ExitCode {
+        let json = json!({ "passed": false, "runs": runs, "reason": why });
+        printer.report(&format!("{}: {why}", self.module), &json);
+        ExitCode::from(BROKEN)
     }
 
     fn exhaust(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
@@ -202,17 +210,30 @@ impl Arguments {
                 printer.remark(&format!("{runs} of {all} runs"));
             }
         });
-        let Exhausted { runs, coverage, failure } =
+        let Exhausted { runs, struck, grants, coverage, failure } =
             exhausted.map_err(|error| Failure::Config(error.to_string()))?;
         if let Some(failing) = failure {
             return self.broken(printer, subject, failing, Origin::Exhaustive);
         }
+        if struck == 0 {
+            let why = format!(
+                "no fault struck anything in {runs} runs: it asks the ensemble for nothing, or for \
+                 nothing that is called without arguments; say what is called in a scenario file"
+            );
+            return Ok(self.worthless(printer, runs, &why));
+        }
+        if let Some(why) = is_without_grants(subject, runs, grants) {
+            return Ok(self.worthless(printer, runs, &why));
+        }
         let text = format!(
-            "{}: every invariant held in {runs} runs, each with one fault at one moment\n\n{}",
+            "{}: every invariant held in {runs} runs, {struck} of them with one fault at one moment; \
+             in the others there was nothing for it to strike\n\n{}",
             self.module,
             coverage.table()
         );
-        let json = json!({ "passed": true, "runs": runs, "coverage": cells(&coverage) });
+        let json = json!({
+            "passed": true, "runs": runs, "struck": struck, "coverage": cells(&coverage),
+        });
         printer.report(&text, &json);
         Ok(ExitCode::SUCCESS)
     }
@@ -251,11 +272,11 @@ impl Arguments {
                 }
             }
         }
-        let came = verdict.history.iter().filter(|entry| matches!(entry.what, What::Fault { .. }));
-        let (came, planned) = (came.count(), verdict.plan.faults.len());
+        let (came, planned) = (verdict.came(), verdict.plan.faults.len());
         if self.scenario.is_some() && came < planned {
             printer.remark(&format!(
-                "{} of the {planned} faults never came: nothing was as their `when` says",
+                "{} of the {planned} faults never came: nothing was as their `when` says, or there was \
+                 nothing for them to strike",
                 planned - came
             ));
         }
@@ -283,6 +304,9 @@ impl Arguments {
         let (invariant, seed) = (first.invariant, failing.plan.seed);
         let name = match origin {
             Origin::Seed => format!("seed {seed}"),
+            Origin::Exhaustive if failing.plan.faults.is_empty() => {
+                "a run without faults".to_owned()
+            }
             Origin::Exhaustive => "one fault".to_owned(),
         };
         printer.remark(&format!("{name} breaks {invariant}; looking for a smaller run"));
@@ -348,6 +372,12 @@ impl Arguments {
             None => Ok(()),
         }
     }
+}
+
+/// Of an interface whose operations grant something, it is the grants that are judged.
+fn is_without_grants(subject: &Subject, runs: u64, grants: u64) -> Option<String> {
+    (subject.interface() != Interface::Unknown && grants == 0)
+        .then(|| format!("nobody was granted anything in {runs} runs, so that nothing was judged"))
 }
 
 fn read_plan(path: &Path) -> Result<Plan, Failure> {

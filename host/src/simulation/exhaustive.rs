@@ -17,8 +17,12 @@ const FAULTS: [FaultKind; 4] =
 /// What came of all of them.
 #[derive(Debug, Default)]
 pub struct Exhausted {
-    /// Runs.
+    /// Runs with a fault.
     pub runs: u64,
+    /// Those in which it came: there was something for it to strike.
+    pub struck: u64,
+    /// Claims that were granted.
+    pub grants: u64,
     /// Which faults struck what.
     pub coverage: Coverage,
     /// The first run that broke an invariant.
@@ -42,12 +46,14 @@ pub fn exhaust(
     let cases = moments.iter().flat_map(|moment| FAULTS.map(|fault| (moment, fault)));
     let mut exhausted = Exhausted::default();
     if !begin.violations.is_empty() {
-        return Ok(Exhausted { failure: Some(begin), runs: 1, ..exhausted });
+        return Ok(Exhausted { failure: Some(begin), ..exhausted });
     }
     for ((host, when), fault) in cases {
         let fault = Fault { fault, when: when.clone(), host: *host, ms: 0 };
         let verdict = Verdict::of(subject, Plan { faults: vec![fault], ..calm.clone() })?;
         exhausted.runs += 1;
+        exhausted.struck += u64::from(verdict.came() > 0);
+        exhausted.grants += verdict.tally.grants as u64;
         exhausted.coverage.add(verdict.coverage.clone());
         progress(exhausted.runs, all);
         if !verdict.violations.is_empty() {

@@ -374,6 +374,11 @@ impl FaultKind {
         FaultKind::ClockJump,
     ];
 
+    /// Whether it is nothing if it does not last.
+    pub fn needs_time(self) -> bool {
+        matches!(self, FaultKind::Delay | FaultKind::Lag | FaultKind::Pause)
+    }
+
     /// Whether it is about one request, rather than about a host or the ensemble.
     pub fn is_of_a_request(self) -> bool {
         matches!(self, FaultKind::LostBefore | FaultKind::LostAfter)

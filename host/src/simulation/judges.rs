@@ -17,7 +17,7 @@
 //! | M8 | `linear` | what callers saw is no mutex with growing fences, whatever the order in which it happened |
 //! | V1 | `consent` | an ephemeral znode is deleted by another session than its own |
 //! | W1 | `waiting` | a waiter whose turn it is, or any call at all, stays blocked; or one is turned away without a fault |
-//! | W2 | `grants` | a wait succeeds though its condition never held |
+//! | W2 | `grants` | a wait succeeds though its condition never held, or is answered with a fence that is not held |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one contender; or one that waits asks the ensemble again and again |
 //! | E1 | as M1 to M4 | two lead, or terms do not grow |
 //! | E2 | as M5 | a leader is not told that it leads no more before another does |
@@ -93,6 +93,11 @@ impl Interface {
             Interface::LeaderElection => operation == "volunteer",
             Interface::Unknown => false,
         }
+    }
+
+    /// Whether an operation waits in line for as long as it takes, and so turns nobody away.
+    fn waits(self, operation: &str) -> bool {
+        self.asks(operation) && operation != "try-acquire"
     }
 
     /// What is held.
@@ -194,6 +199,7 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
             beliefs::check(&case, "M5", "M5", &mut found);
             waiting::check_turns(&case, "W1", &mut found);
             waiting::check_refusals(&case, "W1", &mut found);
+            polling::check(&case, "H1", &mut found);
         }
         Interface::LeaderElection => {
             grants::check_validity(&case, "E1", &mut found);
@@ -205,6 +211,7 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
             waiting::check_turns(&case, "E3", &mut found);
             waiting::check_refusals(&case, "E3", &mut found);
             observers::check(&case, "E4", &mut found);
+            polling::check(&case, "H1", &mut found);
         }
         Interface::Unknown => {}
     }
@@ -212,7 +219,6 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
     leftovers::check_silence(&case, "X2", &mut found);
     waiting::check_blocked(&case, "W1", &mut found);
     herd::check(&case, "H1", &mut found);
-    polling::check(&case, "H1", &mut found);
     consent::check(&case, "V1", &mut found);
     isolation::check(&case, "X1", &mut found);
     limits::check(&case, "L1", &mut found);

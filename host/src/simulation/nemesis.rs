@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::history::{FaultKind, HostId, ParticipantId, Watches, What};
-use super::network::Ambush;
+use super::network::{Ambush, Sprung};
 use super::plan::{Fault, When};
 use super::process::Process;
 use super::recorder::Victims;
@@ -57,7 +57,7 @@ impl Nemesis {
     }
 
     /// Lays its ambushes and sets its alarms.
-    pub(super) fn begin(&self, mut springing: mpsc::UnboundedReceiver<usize>) {
+    pub(super) fn begin(&self, mut springing: mpsc::UnboundedReceiver<Sprung>) {
         for (index, fault) in self.world.plan.faults.iter().enumerate() {
             let ambush = Ambush { fault: fault.fault, index };
             match fault.when {
@@ -71,22 +71,23 @@ impl Nemesis {
                     let (nemesis, fault) = (self.clone(), fault.clone());
                     self.tasks.spawn("fault", async move {
                         tokio::time::sleep(Duration::from_millis(ms)).await;
-                        nemesis.strike(&fault);
+                        nemesis.strike(&fault, None);
                     });
                 }
             }
         }
         let nemesis = self.clone();
         self.tasks.spawn("ambushes", async move {
-            while let Some(index) = springing.recv().await {
+            while let Some(Sprung { index, by }) = springing.recv().await {
                 if let Some(fault) = nemesis.world.plan.faults.get(index).cloned() {
-                    nemesis.strike(&fault);
+                    nemesis.strike(&fault, by);
                 }
             }
         });
     }
 
-    fn strike(&self, fault: &Fault) {
+    /// What waited for a host call is about the participant that made it, where it is about one.
+    fn strike(&self, fault: &Fault, by: Option<ParticipantId>) {
         if self.over.is_cancelled() {
             return;
         }
@@ -130,13 +131,13 @@ impl Nemesis {
             FaultKind::Pause => self.pause(host, lasts),
             FaultKind::HostKill => self.kill_host(host, lasts),
             FaultKind::GuestKill => {
-                if let Some((id, alive)) = self.victim(host) {
+                if let Some((id, alive)) = self.victim(host, by) {
                     self.world.recorder.fault(kind, Some(host), Victims::Participant(id));
                     alive.killed.cancel();
                 }
             }
             FaultKind::Cancel => {
-                if let Some((id, alive)) = self.victim(host)
+                if let Some((id, alive)) = self.victim(host, by)
                     && let Some(withdraw) = alive.withdraw
                 {
                     self.world.recorder.fault(kind, Some(host), Victims::Participant(id));
@@ -175,9 +176,9 @@ impl Nemesis {
         self.heal_after(lasts, FaultKind::Lag, None, heal);
     }
 
-    /// Whoever is in flight on a host, or has been there the longest.
-    fn victim(&self, host: HostId) -> Option<(ParticipantId, Alive)> {
-        let in_flight = self.world.recorder.in_flight(host);
+    /// Whoever it is about, or is in flight on a host, or has been there the longest.
+    fn victim(&self, host: HostId, by: Option<ParticipantId>) -> Option<(ParticipantId, Alive)> {
+        let in_flight = by.or_else(|| self.world.recorder.in_flight(host));
         let alive = self.world.alive(host);
         let is_meant =
             |(id, _): &&(ParticipantId, _)| in_flight.is_none_or(|in_flight| in_flight == *id);
@@ -215,7 +216,12 @@ impl Nemesis {
         host: Option<HostId>,
         heal: impl FnOnce() + Send + 'static,
     ) {
-        let (world, over) = (Arc::clone(&self.world), self.over.clone());
+        let world = Arc::clone(&self.world);
+        // An election takes its time, whoever wants it to end.
+        let over = match fault {
+            FaultKind::LeaderChange => CancellationToken::new(),
+            _ => self.over.clone(),
+        };
         self.lasting.spawn("lasting fault", async move {
             // Ends early when the time of faults is over.
             tokio::select! {
@@ -232,7 +238,7 @@ impl Nemesis {
     pub(super) async fn heal(&self) {
         self.over.cancel();
         self.lasting.join().await;
-        // An election takes its time, whoever wants it to end. Simulated time passes at once.
+        // It may be a moment behind. Simulated time passes at once.
         while !self.world.network.has_leader() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -12,7 +12,7 @@ use wok_embedded::serve::Delivery;
 use wok_embedded::time::Now;
 
 use super::chance::Chance;
-use super::history::{FaultKind, HostId};
+use super::history::{FaultKind, HostId, ParticipantId};
 use super::nature::BEGIN_WALL_MS;
 use super::recorder::{Recorder, Victims};
 use super::servers::{Servers, TICK_MS};
@@ -46,6 +46,15 @@ pub(super) struct Ambush {
     pub(super) index: usize,
 }
 
+/// A fault that has met what it waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sprung {
+    /// Which fault of the plan.
+    pub(super) index: usize,
+    /// Whose host call it was, if it waited for one.
+    pub(super) by: Option<ParticipantId>,
+}
+
 #[derive(Debug)]
 struct State {
     servers: Servers,
@@ -69,7 +78,7 @@ struct State {
     requests: BTreeMap<HostId, u64>,
     ambushes: BTreeMap<(HostId, u64), Vec<Ambush>>,
     next_ambushes: BTreeMap<HostId, Vec<Ambush>>,
-    sprung: mpsc::UnboundedSender<usize>,
+    sprung: mpsc::UnboundedSender<Sprung>,
 }
 
 /// A connection.
@@ -123,7 +132,7 @@ impl Network {
         servers: Servers,
         recorder: Arc<Recorder>,
         mut chance: Chance,
-        sprung: mpsc::UnboundedSender<usize>,
+        sprung: mpsc::UnboundedSender<Sprung>,
     ) -> Self {
         let mut state = State {
             applies: vec![(0, 0); servers.count()],
@@ -215,9 +224,9 @@ impl Network {
     }
 
     /// A fault that is not about a request has met what it waited for.
-    pub(super) fn spring(&self, ambush: Ambush) {
+    pub(super) fn spring(&self, sprung: Sprung) {
         // The run is over when nobody listens.
-        self.state().sprung.send(ambush.index).ok();
+        self.state().sprung.send(sprung).ok();
     }
 
     /// Breaks all connections of a host at once; what is on its way is lost.
@@ -241,7 +250,7 @@ impl Network {
 
     /// A server applies what is committed so much later; zero ends it.
     pub(super) fn lag(&self, server: usize, by: Duration) {
-        self.change(|state| state.lag_us.insert(server, micros(by)));
+        self.change(|state| state.lag(server, micros(by)));
     }
 
     /// A server applies nothing more, until it is let go.
@@ -512,7 +521,7 @@ impl State {
         }
         for ambush in ambushes.iter().filter(|ambush| !ambush.fault.is_of_a_request()) {
             // The run is over when nobody listens.
-            self.sprung.send(ambush.index).ok();
+            self.sprung.send(Sprung { index: ambush.index, by: None }).ok();
         }
     }
 
@@ -539,6 +548,13 @@ impl State {
                 self.servers.disconnected(link.server, id);
             }
         }
+    }
+
+    fn lag(&mut self, server: usize, by_us: u64) {
+        self.lag_us.insert(server, by_us);
+        // What it is behind with is put on the agenda anew: a server that is slow no more catches up.
+        self.agenda.retain(|_, due| !matches!(due, Due::Apply { server: of } if *of == server));
+        self.applies.get_mut(server).into_iter().for_each(|applies| *applies = (0, 0));
     }
 
     fn change_leader(&mut self, election: Duration) {

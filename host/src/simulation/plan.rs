@@ -101,11 +101,12 @@ pub struct Fault {
     pub fault: FaultKind,
     /// When.
     pub when: When,
-    /// To which host; without meaning for `lag` and `leader-change`.
+    /// To which host; without meaning for `leader-change`. A `lag` is of one of the servers that
+    /// follow, chosen by this number.
     #[serde(default)]
     pub host: HostId,
     /// How long, where it lasts: a pause, a lag, a delay, an election, the time until a killed host
-    /// is back. A clock jumps by it.
+    /// is back. A clock jumps by it. A `move` goes to the server of that number.
     #[serde(default)]
     pub ms: u64,
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::history::{Entry, FaultKind, HostId, ParticipantId, What};
-use super::network::{Ambush, Network};
+use super::network::{Ambush, Network, Sprung};
 use crate::guest::{HOST_CALLS, Witness};
 
 /// Where everybody in a run writes down what happened.
@@ -145,7 +145,7 @@ impl Witness for Observer {
             let is_at_request = name != "wait" && ambush.fault.is_of_a_request();
             match is_at_request {
                 true => self.network.ambush_next(host, ambush),
-                false => self.network.spring(ambush),
+                false => self.network.spring(Sprung { index: ambush.index, by: Some(participant) }),
             }
         }
         number

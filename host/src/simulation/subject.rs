@@ -58,7 +58,7 @@ impl Subject {
     /// Compiles a module to be run under fuel, on several threads at a time.
     ///
     /// # Errors
-    /// It is no module for this host, or the config does not fit it.
+    /// It is no module for this host.
     pub fn new(
         name: &str,
         bytes: &[u8],
@@ -73,16 +73,23 @@ impl Subject {
             cache,
             pace: Pace::Fuel(FUEL),
         })?;
-        let subject = Subject {
+        Ok(Subject {
             module: Module::load(&engine, name, bytes)?,
             limits,
             config,
             omission: None,
             host_calls: Vec::new(),
             blocking: BTreeSet::new(),
-        };
-        subject.configuration(None)?;
-        Ok(subject.learn())
+        }
+        .learn())
+    }
+
+    /// Whether its config fits the module: to be asked where a plan has none of its own.
+    ///
+    /// # Errors
+    /// [`SubjectError::Config`].
+    pub fn check_config(&self) -> Result<(), SubjectError> {
+        self.configuration(None).map(drop)
     }
 
     /// Looks which host calls it makes, so that faults can wait for each of them, and which of its
@@ -108,6 +115,9 @@ impl Subject {
         }
         let hosts = u64::from(workload::HOSTS) * LESSONS;
         let average = |(name, made): (String, u64)| (name, made.div_ceil(hosts));
+        if self.interface() != judges::Interface::Unknown {
+            blocking.clear();
+        }
         Subject { host_calls: made.into_iter().map(average).collect(), blocking, ..self }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::coverage::{Coverage, Tally};
-use super::history::Entry;
+use super::history::{Entry, What};
 use super::judges::{self, Violation};
 use super::plan::Plan;
 use super::subject::Subject;
@@ -43,6 +43,11 @@ impl Verdict {
             simulated,
             history,
         })
+    }
+
+    /// How many faults came.
+    pub fn came(&self) -> usize {
+        self.history.iter().filter(|entry| matches!(entry.what, What::Fault { .. })).count()
     }
 
     /// Whether the same invariant is broken as in another run.

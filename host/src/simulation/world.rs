@@ -15,7 +15,7 @@ use wok_embedded::ServerVersion;
 use wok_embedded::replica::Replica;
 
 use super::chance::Chance;
-use super::history::{CallId, Entry, HostId, Left, Outcome, ParticipantId, What};
+use super::history::{CallId, Entry, FaultKind, HostId, Left, Outcome, ParticipantId, What};
 use super::nemesis::Nemesis;
 use super::network::Network;
 use super::plan::{Plan, Step, When};
@@ -131,6 +131,15 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
         if fault.host >= plan.hosts {
             let problem = format!("host {}: there are {}, from 0", fault.host, plan.hosts);
             return wrong(format!("faults[{number}]"), problem);
+        }
+        let (kind, servers) = (fault.fault, plan.servers);
+        if fault.ms == 0 && kind.needs_time() {
+            let problem = format!("0: a {} lasts; say how long", kind.name());
+            return wrong(format!("faults[{number}].ms"), problem);
+        }
+        if kind == FaultKind::Lag && servers == 1 {
+            let problem = "a lag is of a server that follows, and there is one server".to_owned();
+            return wrong(format!("faults[{number}].fault"), problem);
         }
         if let When::Request { nth: 0 } | When::HostCall { nth: 0, .. } = fault.when {
             let problem = "0: the first one is 1".to_owned();

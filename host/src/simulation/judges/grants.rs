@@ -1,6 +1,6 @@
 //! Was it theirs to have? Grants against the ensemble's log.
 
-use super::people::{Belief, Call};
+use super::people::{Belief, Call, Person};
 use super::truth::Contender;
 use super::{Case, Interface, Moment, Violation};
 use crate::simulation::history::{Outcome, ParticipantId, Told, What};
@@ -96,13 +96,35 @@ fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) 
         let (who, operation) = (call.who, call.operation);
         let why = match own(case, who, fence) {
             None => "which is none of its contenders'".to_owned(),
-            Some(it) if it.first.is_some_and(|first| first.at < answered.at) => continue,
-            Some(it) => format!("though {} had never been first in line", it.path),
+            Some(it) if !it.first.is_some_and(|first| first.at < answered.at) => {
+                format!("though {} had never been first in line", it.path)
+            }
+            Some(it) if is_unclaimed(case, it, call, answered) => {
+                "but has not claimed it: nobody would be told of its loss".to_owned()
+            }
+            Some(_) => continue,
         };
         let sentence = format!("`{operation}` answered participant {who} fence {fence}, {why}");
         found
             .push(Violation::new(id, answered.at, sentence).involving([call.invoked.at]).by([who]));
     }
+}
+
+/// Whether nobody was ever told to hold what was answered, though no fault was in the way.
+fn is_unclaimed(
+    case: &Case<'_>,
+    contender: &Contender<'_>,
+    call: &Call<'_>,
+    answered: Moment,
+) -> bool {
+    let timeout = case.truth.longest_timeout_us();
+    let spared = |person: &Person<'_>| {
+        case.faults.spared(person.host, call.invoked.us, answered.us, timeout)
+    };
+    case.people.granted(contender).is_none()
+        && case.people.person(call.who).is_some_and(spared)
+        // What comes in the same instant may be taken down after it.
+        && case.first_after(answered.us).is_some()
 }
 
 /// The calls that were answered with a grant: when, and with which fence.

@@ -4,7 +4,8 @@ use super::{Case, Violation};
 use crate::guest::KILLED;
 use crate::simulation::history::{Told, What};
 
-/// How long a host that was disturbed may not have come to serve a component that it has cancelled.
+/// How long a host that was disturbed may not have come to serve a component that it has cancelled,
+/// beyond a session's timeout, within which it has its connection back.
 const RECENT_US: u64 = 5_000_000;
 
 /// L1: a component does not trap, does not use up what it may, and returns when it is cancelled. Only
@@ -23,7 +24,8 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
         let person = case.people.person(*participant);
         let was_disturbed = person.is_some_and(|person| {
             let since = entry.at_us.saturating_sub(RECENT_US);
-            !case.faults.spared(person.host, since, entry.at_us, 0)
+            let timeout = case.truth.longest_timeout_us();
+            !case.faults.spared(person.host, since, entry.at_us, timeout)
         });
         if was_disturbed && fault.contains("of being cancelled") {
             continue;

@@ -1,17 +1,19 @@
 //! Whoever waits is told, and need not ask.
 
+use super::people::Call;
 use super::{Case, Moment, Violation};
 use crate::simulation::history::What;
 
 /// How many host calls a contender may make from its creation on: a list, a watch, and both again
 /// because what was to be watched had gone.
-const ONCE: usize = 8;
-/// And how many more for each of those in line that came or went meanwhile, and for each operation
-/// that was called.
+const ONCE: usize = 6;
+/// And how many more for whatever happened to those before it: each that went, each that wrote, and
+/// each time that its participant asked to stand in line once more.
 const AGAIN: usize = 4;
 
-/// H1 of what is asked: the host calls of a contender that waits are as many as those that came and
-/// went meanwhile give reason for, where no fault did.
+/// H1 of what is asked: the host calls of a contender that waits are as many as what happened before
+/// it in line gives reason for, where no fault did. Those for other operations of its participant are
+/// not counted: it waits in one and answers the others.
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for contender in case.truth.contenders() {
         let Some(person) = case.people.asker(contender) else { continue };
@@ -24,29 +26,35 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
             continue;
         }
         let waited = case.history.get(from.at..until.at).unwrap_or_default();
-        let asked = waited.iter().filter(|entry| match &entry.what {
-            What::HostCall { participant, name, .. } => *participant == person.id && name != "wait",
+        let (asking, others): (Vec<_>, Vec<_>) = (case.people.calls().iter())
+            .filter(|call| call.who == person.id)
+            .partition(|call| case.interface.asks(call.operation));
+        let is_for_another = |at: usize| {
+            let over = |call: &Call<'_>| call.answered.map_or(usize::MAX, |(when, _)| when.at);
+            others.iter().any(|call| call.invoked.at < at && at < over(call))
+        };
+        let asked = (from.at..).zip(waited).filter(|(at, entry)| match &entry.what {
+            What::HostCall { participant, name, .. } => {
+                *participant == person.id && name != "wait" && !is_for_another(*at)
+            }
             _ => false,
         });
         let asked = asked.count();
         if asked <= ONCE {
             continue;
         }
-        let within = |moment: Moment| from.at < moment.at && moment.at <= until.at;
-        let line = case.truth.contenders().iter().filter(|it| it.parent == contender.parent);
-        let moves = line
-            .flat_map(|it| [Some(it.created), it.deleted_at()])
-            .flatten()
-            .filter(|moment| within(*moment))
-            .count();
-        let calls = case.people.calls().iter();
-        let calls = calls.filter(|call| call.who == person.id && within(call.invoked)).count();
-        if asked <= ONCE + AGAIN * (moves + calls) {
+        let within = |moment: &Moment| from.at < moment.at && moment.at <= until.at;
+        let line = case.truth.contenders().iter();
+        let ahead = line.filter(|it| it.parent == contender.parent && it.id < contender.id);
+        let moments = ahead.flat_map(|it| it.written.iter().copied().chain(it.deleted_at()));
+        let moves = moments.filter(within).count();
+        let again = asking.iter().filter(|call| within(&call.invoked)).count();
+        if asked <= ONCE + AGAIN * (moves + again) {
             continue;
         }
         let sentence = format!(
-            "participant {} asked the ensemble {asked} times while {} waited and {moves} others came \
-             or went",
+            "participant {} asked the ensemble {asked} times while {} waited, and those before it \
+             went or wrote {moves} times",
             person.id, contender.path
         );
         let violation = Violation::new(id, until.at, sentence);

@@ -28,6 +28,8 @@ pub(super) struct Contender<'a> {
     pub(super) owner: i64,
     pub(super) created: Moment,
     pub(super) deleted: Option<Deletion>,
+    /// When its data was set.
+    pub(super) written: Vec<Moment>,
     /// When it became the first of its line: from then on it owns what the line is for.
     pub(super) first: Option<Moment>,
     /// An owner that was still there when it became first.
@@ -169,6 +171,11 @@ impl<'a> Truth<'a> {
                     touched.extend(self.create(now, zxid, path, *ephemeral_owner));
                 }
                 Change::Deleted { path } => touched.extend(self.delete(now, path, &ran_out)),
+                Change::DataSet { path } => {
+                    let id = self.by_path.get(path.as_str()).and_then(|ids| ids.last());
+                    let written = id.and_then(|id| self.contenders.get_mut(*id));
+                    written.into_iter().for_each(|it| it.written.push(now));
+                }
                 _ => {}
             }
         }
@@ -205,6 +212,7 @@ impl<'a> Truth<'a> {
             owner,
             created,
             deleted: None,
+            written: Vec::new(),
             first: None,
             beside: None,
             overtook: None,

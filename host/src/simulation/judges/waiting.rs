@@ -51,15 +51,15 @@ fn is_wanted(case: &Case<'_>, person: &Person<'_>, contender: &Contender<'_>, at
     }
 }
 
-/// W1 and E3 of those who are turned away: whoever asks to stand in line is not answered an error
-/// where no fault was in its way.
+/// W1 and E3 of those who are turned away: whoever waits in line is not answered an error where no
+/// fault was in its way.
 pub(super) fn check_refusals(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls() {
         let Some((answered, Outcome::Err { value, .. })) = call.answered else { continue };
         let Some(person) = case.people.person(call.who) else { continue };
-        let asks = case.interface.asks(call.operation);
+        let waits = case.interface.waits(call.operation);
         let timeout = case.truth.longest_timeout_us();
-        if !asks || !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
+        if !waits || !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
             continue;
         }
         let (who, operation) = (call.who, call.operation);

@@ -34,6 +34,8 @@ fn w1_who_is_turned_away_without_a_fault_is_rejected() {
     let mut story = Story::new();
     story.invoke(1, "acquire").fault(FaultKind::LostAfter, 1).answer(1, refused());
     story.invoke(2, "release").answer(2, refused());
+    // A try is there to be turned away.
+    story.invoke(3, "try-acquire").answer(3, refused());
     assert_eq!(judge(&story.entries, Interface::Lock), []);
 }
 
@@ -59,6 +61,23 @@ fn w2_an_acquire_that_is_answered_before_its_turn_is_rejected() {
     story.acquire(1, 0).win(1).acquire(2, 1);
     let value = json!({ "path": story.contender(2), "fence": story.fence(2) });
     check_lock(story.answer(2, Outcome::Ok { value, holds: false }), "W2");
+}
+
+#[test]
+fn w2_an_acquire_that_is_answered_what_nobody_claimed_is_rejected() {
+    let unclaimed = |fault: Option<FaultKind>| {
+        let mut story = Story::new();
+        if let Some(fault) = fault {
+            story.fault(fault, 1);
+        }
+        story.acquire(1, 0);
+        let value = json!({ "path": story.contender(1), "fence": story.fence(1) });
+        story.answer(1, Outcome::Ok { value, holds: false }).invoke(1, "release");
+        story
+    };
+    check_lock(&unclaimed(None), "W2");
+    // The claim may have been lost before anybody heard of it.
+    assert_eq!(judge(&unclaimed(Some(FaultKind::LostAfter)).entries, Interface::Lock), []);
 }
 
 #[test]
@@ -127,11 +146,23 @@ fn h1_a_waiter_that_asks_again_and_again_is_rejected() {
         }
         story
     };
-    for interface in [Interface::Lock, Interface::Unknown] {
-        check(&polls(None), interface, "H1");
-        assert_eq!(judge(&polls(Some(FaultKind::LostBefore)).entries, interface), []);
-    }
+    check_lock(&polls(None), "H1");
+    check_lock(polls(None).acquire(3, 2), "H1");
+    assert_eq!(judge(&polls(Some(FaultKind::LostBefore)).entries, Interface::Lock), []);
+    // What waits in a line that nobody knows may have reasons that nobody knows.
+    assert_eq!(judge(&polls(None).entries, Interface::Unknown), []);
     let mut story = polls(None);
-    story.acquire(3, 2);
-    assert_eq!(judge(&story.entries, Interface::Lock), [], "there was somebody new to see");
+    story.give_up(1, "release");
+    assert_eq!(judge(&story.entries, Interface::Lock), [], "the one before it had gone");
+}
+
+#[test]
+fn h1_what_a_waiter_is_asked_besides_is_not_what_it_asks_to_wait() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).invoke(2, "leader");
+    for _ in 0..9 {
+        story.ask(2, "get-children", MOUNT).answer_ask(2, None);
+    }
+    story.answer(2, NOTHING);
+    assert_eq!(judge(&story.entries, Interface::LeaderElection), []);
 }
