@@ -96,7 +96,7 @@ fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) 
         let (who, operation) = (call.who, call.operation);
         let why = match own(case, who, fence) {
             None => "which is none of its contenders'".to_owned(),
-            Some(it) if !it.first.is_some_and(|first| first.at < answered.at) => {
+            Some(it) if it.first.is_none_or(|first| first.at >= answered.at) => {
                 format!("though {} had never been first in line", it.path)
             }
             Some(it) if is_unclaimed(case, it, call, answered) => {
