@@ -217,8 +217,8 @@ impl Arguments {
         }
         if struck == 0 {
             let why = format!(
-                "no fault struck anything in {runs} runs: it asks the ensemble for nothing, or for \
-                 nothing that is called without arguments; say what is called in a scenario file"
+                "no fault struck anything in {runs} runs: nothing that was called asks the ensemble \
+                 for anything; say what is called in a scenario file, and run it with --scenario"
             );
             return Ok(self.worthless(printer, runs, &why));
         }

@@ -160,7 +160,8 @@ impl Running {
         };
         let withdrawn = CancellationToken::new();
         let participant = joined.id;
-        let call = self.world.invoked(participant, operation, body, withdrawn.clone());
+        let caller = (self.script.host, participant);
+        let call = self.world.invoked(caller, operation, body, withdrawn.clone());
         let deadline = deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
         let given_up = async {
             tokio::select! {

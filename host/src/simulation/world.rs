@@ -83,7 +83,8 @@ struct State {
     positions: BTreeMap<usize, usize>,
     finished: usize,
     alive: BTreeMap<ParticipantId, Alive>,
-    open_calls: BTreeMap<CallId, ParticipantId>,
+    /// On which host.
+    open_calls: BTreeMap<CallId, HostId>,
 }
 
 /// A participant that has not ended: where it is, and how it is disturbed.
@@ -282,7 +283,8 @@ impl World {
     pub(super) fn forget_host(&self, host: HostId) {
         let mut state = self.state();
         let State { alive, open_calls, .. } = &mut *state;
-        open_calls.retain(|_, by| alive.get(by).is_none_or(|alive| alive.host != host));
+        // Those of participants that have just ended, too.
+        open_calls.retain(|_, of| *of != host);
         alive.retain(|_, alive| alive.host != host);
         drop(state);
         self.recorder.forget_host(host);
@@ -290,14 +292,14 @@ impl World {
 
     pub(super) fn invoked(
         &self,
-        participant: ParticipantId,
+        (host, participant): (HostId, ParticipantId),
         operation: String,
         arguments: Value,
         withdraw: CancellationToken,
     ) -> CallId {
         let call = self.next_call.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
-        state.open_calls.insert(call, participant);
+        state.open_calls.insert(call, host);
         if let Some(alive) = state.alive.get_mut(&participant) {
             alive.withdraw = Some(withdraw);
         }

@@ -2,6 +2,8 @@
 
 use wok::modules::stock_names;
 use wok::simulation::search::Search;
+use wok::simulation::verdict::Verdict;
+use wok::simulation::workload;
 
 use super::{number, stock};
 
@@ -40,5 +42,15 @@ fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
         );
         assert!(hits > 0, "{name}: {} never struck {call}", fault.name());
         assert!(findings.grants > counting, "{name}: only {} grants", findings.grants);
+    }
+}
+
+/// Each was told to be broken once, for what the simulator had wrong.
+#[test]
+fn seeds_that_were_wronged_hold() {
+    let lock = stock("lock");
+    for seed in [8_323, 13_011, 1_007_764] {
+        let verdict = Verdict::of(&lock, workload::plan(&lock, seed)).unwrap();
+        assert_eq!(verdict.violations, [], "seed {seed}");
     }
 }
