@@ -133,12 +133,11 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
             let problem = format!("host {}: there are {}, from 0", fault.host, plan.hosts);
             return wrong(format!("faults[{number}]"), problem);
         }
-        let (kind, servers) = (fault.fault, plan.servers);
-        if fault.ms == 0 && kind.needs_time() {
-            let problem = format!("0: a {} lasts; say how long", kind.name());
+        if fault.ms == 0 && fault.fault.needs_time() {
+            let problem = format!("0: a {} lasts; say how long", fault.fault.name());
             return wrong(format!("faults[{number}].ms"), problem);
         }
-        if kind == FaultKind::Lag && servers == 1 {
+        if fault.fault == FaultKind::Lag && plan.servers == 1 {
             let problem = "a lag is of a server that follows, and there is one server".to_owned();
             return wrong(format!("faults[{number}].fault"), problem);
         }

@@ -149,8 +149,8 @@ fn an_event_ends_no_connection_for_the_answers_before_it() {
     let mut slow = client_of_a_large_node(&server);
     let mut other = Client::connect(server.connect_string());
     slow.exists("/n", true);
-    // Each is answered by the most that there is, five times the node: together far more than the
-    // events that a client may be behind with.
+    // Each is answered four times the node: together more than the events that a client may be behind
+    // with.
     let mut burst = framed(0, OpCode::Create, |w| create(w, "/m", 0));
     for xid in 1..=READS {
         burst.extend(framed(xid, OpCode::MultiRead, |w| {
