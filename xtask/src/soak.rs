@@ -101,6 +101,15 @@ const PARTS: &[Part] = &[
         }),
     },
     Part {
+        name: "partitions",
+        about: "20 rounds of every cut between three servers, at three session timeouts",
+        play: Play::Longer(Longer {
+            test: "partition",
+            filter: "",
+            setting: ("WOK_PARTITION_ROUNDS", "20"),
+        }),
+    },
+    Part {
         name: "kazoo-on-apache",
         about: "kazoo's own tests on Apache ZooKeeper, by the same list of expected failures",
         play: Play::Longer(Longer {

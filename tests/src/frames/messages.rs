@@ -108,6 +108,16 @@ impl RequestHead {
         let path = path(opcode, fields);
         Ok(RequestHead { xid, opcode, path })
     }
+
+    /// Writes a request that changes nothing and is answered whatever the tree is like: whether the
+    /// root is there.
+    pub fn harmless(xid: i32) -> Vec<u8> {
+        let mut message = xid.to_be_bytes().to_vec();
+        message.extend(Opcode::Exists.number().to_be_bytes());
+        message.extend(super::frame(b"/"));
+        message.push(0);
+        message
+    }
 }
 
 fn path(opcode: Opcode, mut fields: Fields<'_>) -> Option<String> {
@@ -141,6 +151,14 @@ impl ReplyHeader {
     pub fn decode(message: &[u8]) -> Result<Self, Malformed> {
         let mut fields = Fields::new(message);
         Ok(ReplyHeader { xid: fields.int()?, zxid: fields.long()?, error: fields.int()? })
+    }
+
+    /// Writes it; a reply with an error has nothing after it.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut message = self.xid.to_be_bytes().to_vec();
+        message.extend(self.zxid.to_be_bytes());
+        message.extend(self.error.to_be_bytes());
+        message
     }
 }
 

@@ -46,6 +46,19 @@ impl Program {
         Program::new("sh").args(["-c", script])
     }
 
+    /// The same program, started by another that becomes it.
+    #[must_use]
+    pub fn by_way_of<A: AsRef<OsStr>>(
+        mut self,
+        program: impl Into<PathBuf>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let mut before: Vec<OsString> = args.into_iter().map(|it| it.as_ref().into()).collect();
+        before.push(std::mem::replace(&mut self.path, program.into()).into());
+        self.args.splice(0..0, before);
+        self
+    }
+
     /// One more argument.
     #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {

@@ -185,6 +185,7 @@ enum AtReply {
     Pass,
     Drop,
     DropAndCut(Cut),
+    Refuse(i32),
     Stall(Releases),
 }
 
@@ -212,7 +213,7 @@ impl Relay<'_> {
         mut to: WriteHalf<'_>,
     ) -> io::Result<Option<End>> {
         let mut is_handshake = true;
-        while let Some(message) = frames::read(&mut from).await? {
+        while let Some(mut message) = frames::read(&mut from).await? {
             let mut cut_after = None;
             if !std::mem::take(&mut is_handshake)
                 && let Ok(head) = RequestHead::decode(&message)
@@ -222,6 +223,11 @@ impl Relay<'_> {
                     self.wiring.saw_request(self.line, head, message.len());
                 let at_reply = match action {
                     Some(Action::CutBefore(cut)) => return Ok(Some(End::Both(cut))),
+                    Some(Action::Refuse(error)) => {
+                        // The server answers it in its turn.
+                        message = RequestHead::harmless(xid);
+                        AtReply::Refuse(error)
+                    }
                     Some(Action::DropReply) => AtReply::Drop,
                     Some(Action::DropReplyAndCut(cut)) => AtReply::DropAndCut(cut),
                     Some(Action::StallReplies) => AtReply::Stall(releases),
@@ -250,7 +256,7 @@ impl Relay<'_> {
     /// Passes replies and notifications on until the server closes or a fault ends the connection.
     async fn replies(&self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> io::Result<End> {
         let mut is_handshake = true;
-        while let Some(message) = frames::read(&mut from).await? {
+        while let Some(mut message) = frames::read(&mut from).await? {
             if std::mem::take(&mut is_handshake) {
                 if let Ok(response) = ConnectResponse::decode(&message) {
                     self.wiring.saw_session(response);
@@ -258,6 +264,7 @@ impl Relay<'_> {
             } else if let Ok(header) = ReplyHeader::decode(&message) {
                 match self.fate(header) {
                     AtReply::Pass => {}
+                    AtReply::Refuse(error) => message = ReplyHeader { error, ..header }.encode(),
                     AtReply::Drop => continue,
                     AtReply::DropAndCut(cut) => return Ok(End::Both(cut)),
                     AtReply::Stall(releases) => self.stall(Direction::Replies, releases),

@@ -33,6 +33,8 @@ pub enum Action {
     DropReplyAndCut(Cut),
     /// The server carries it out; its reply is swallowed, and all else goes on.
     DropReply,
+    /// It does not reach the server, and the client is answered that error in its place.
+    Refuse(i32),
     /// It and everything after it on this connection is held back until the proxy releases
     /// it. Replies and notifications pass.
     StallRequests,

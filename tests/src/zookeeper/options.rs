@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::certificates::Certificates;
+use crate::network::Site;
 
 /// Whether the server waits for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub struct Options {
     pub(super) settings: Vec<(String, String)>,
     pub(super) properties: Vec<(String, String)>,
     pub(super) jvm_options: Vec<String>,
+    pub(super) home: Option<Site>,
 }
 
 impl Default for Options {
@@ -37,6 +39,7 @@ impl Default for Options {
             settings: Vec::new(),
             properties: Vec::new(),
             jvm_options: Vec::new(),
+            home: None,
         }
     }
 }
@@ -46,6 +49,13 @@ impl Options {
     #[must_use]
     pub fn tick(mut self, tick: Duration) -> Self {
         self.tick = tick;
+        self
+    }
+
+    /// The server runs in a site of a network.
+    #[must_use]
+    pub(super) fn at(mut self, site: &Site) -> Self {
+        self.home = Some(site.clone());
         self
     }
 

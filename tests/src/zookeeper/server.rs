@@ -56,7 +56,7 @@ impl Server {
     pub(super) fn spawn(options: Options, membership: Option<Membership>) -> Result<Server> {
         let site = Site::new(options, membership)?;
         let child = launch::start(site.command()?)?;
-        let address = format!("127.0.0.1:{}", site.client_port);
+        let address = format!("{}:{}", site.host(), site.client_port);
         Ok(Server { site, address, child: Mutex::new(Some(child)) })
     }
 
@@ -76,7 +76,10 @@ impl Server {
     /// If the server does not answer.
     pub async fn four_letter(&self, word: &str) -> Result<String> {
         let answer = async {
-            let mut stream = TcpStream::connect(&self.address).await?;
+            let mut stream = match self.site.home() {
+                None => TcpStream::connect(&self.address).await?,
+                Some(home) => home.connect(self.address.parse()?).await?,
+            };
             stream.write_all(word.as_bytes()).await?;
             let mut answer = String::new();
             stream.read_to_string(&mut answer).await?;

@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt::Write;
 use std::fs::{self, OpenOptions};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -10,7 +11,12 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 
 use super::options::{Fsync, Options};
-use crate::{launch, ports, scratch};
+use crate::{launch, network, ports, scratch};
+
+/// ZooKeeper's usual ports, for servers that are alone at their address.
+const CLIENT: u16 = 2181;
+const QUORUM: u16 = 2888;
+const ELECTION: u16 = 3888;
 
 const JAR: &str = "/usr/share/java/zookeeper.jar";
 /// Writes the server's log to standard error and needs no configuration file.
@@ -21,13 +27,20 @@ const NETTY: &str = "/usr/share/java/netty-codec.jar:/usr/share/java/netty-resol
 /// A server of an ensemble, as the others see it.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
+    address: Ipv4Addr,
     quorum: u16,
     election: u16,
 }
 
 impl Peer {
     pub(super) fn new() -> Result<Self> {
-        Ok(Peer { quorum: ports::free()?, election: ports::free()? })
+        let address = Ipv4Addr::LOCALHOST;
+        Ok(Peer { address, quorum: ports::free()?, election: ports::free()? })
+    }
+
+    /// One that has all the ports of its site.
+    pub(super) fn at(site: &network::Site) -> Self {
+        Peer { address: site.address(), quorum: QUORUM, election: ELECTION }
     }
 
     /// Where it listens for those that follow it.
@@ -62,11 +75,21 @@ pub(super) struct Site {
 impl Site {
     pub(super) fn new(options: Options, membership: Option<Membership>) -> Result<Self> {
         let secure_port = if options.tls.is_some() { Some(ports::free()?) } else { None };
-        let client_port = ports::free()?;
+        let client_port = if options.home.is_some() { CLIENT } else { ports::free()? };
         let directory = scratch::dir()?;
         let site = Site { directory, options, membership, client_port, secure_port };
         site.write_files()?;
         Ok(site)
+    }
+
+    /// The address that it is reached at.
+    pub(super) fn host(&self) -> Ipv4Addr {
+        self.options.home.as_ref().map_or(Ipv4Addr::LOCALHOST, network::Site::address)
+    }
+
+    /// Where it runs, if not on this machine's own network.
+    pub(super) fn home(&self) -> Option<&network::Site> {
+        self.options.home.as_ref()
     }
 
     /// Where the server says its data is: what tells it from a stranger on the same port.
@@ -106,12 +129,13 @@ impl Site {
              initLimit=20\n\
              syncLimit=10\n\
              dataDir={directory}/data\n\
-             clientPortAddress=127.0.0.1\n\
+             clientPortAddress={}\n\
              clientPort={}\n\
              maxClientCnxns=0\n\
              admin.enableServer=false\n\
              4lw.commands.whitelist=*\n\
              extendedTypesEnabled=true\n",
+            self.host(),
             self.client_port
         );
         let mut line = |text: std::fmt::Arguments| {
@@ -121,8 +145,8 @@ impl Site {
             line(format_args!("forceSync=no"));
         }
         if let Some(Membership { peers, .. }) = &self.membership {
-            for (index, Peer { quorum, election }) in peers.iter().enumerate() {
-                line(format_args!("server.{}=127.0.0.1:{quorum}:{election}", index + 1));
+            for (index, Peer { address, quorum, election }) in peers.iter().enumerate() {
+                line(format_args!("server.{}={address}:{quorum}:{election}", index + 1));
             }
         }
         if let Some(port) = self.secure_port {
@@ -164,7 +188,15 @@ impl Site {
              `default-jre-headless`, or name the jar in WOK_ZOOKEEPER_JAR"
         );
         let log = OpenOptions::new().create(true).append(true).open(self.log_path())?;
-        let mut command = launch::command("java");
+        let mut command = match &self.options.home {
+            None => launch::command("java"),
+            Some(home) => {
+                let [program, arguments @ ..] = home.prefix();
+                let mut command = launch::command(program);
+                command.args(arguments).arg("java");
+                command
+            }
+        };
         command
             // The least that a small heap needs, and a short start before fast running.
             .args(["-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"])

@@ -1,0 +1,274 @@
+//! Sites in network namespaces of their own, joined by a hub, and the links between them.
+//!
+//! A site is a machine as far as the network goes: what runs in it reaches what else runs in it, and
+//! the other sites by way of the hub. A link is cut one way or both, and what is sent on it vanishes
+//! without a word, as where a switch is at fault. The namespaces have no way to anything else.
+//!
+//! It takes root and iproute2.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::process::Program;
+
+/// Where iproute2 keeps the namespaces that have a name.
+const NAMESPACES: &str = "/run/netns";
+
+/// What stands before the names of ours; the id of the process that made them follows.
+const PREFIX: &str = "wok-tests-";
+
+/// Some sites and a hub. All of it is gone when the value is dropped; what a process left that was
+/// killed is removed by the next.
+#[derive(Debug)]
+pub struct Network {
+    hub: String,
+    sites: Vec<Site>,
+}
+
+/// A site.
+#[derive(Clone, Debug)]
+pub struct Site {
+    namespace: String,
+    address: Ipv4Addr,
+}
+
+impl Network {
+    /// Makes a network of that many sites.
+    ///
+    /// # Errors
+    /// If this machine lets nobody make network namespaces; the error names the remedy.
+    pub fn new(sites: u8) -> Result<Network> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        sweep();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{count}", std::process::id());
+        let mut network = Network { hub: format!("{name}-hub"), sites: Vec::new() };
+        ip(&["netns", "add", &network.hub]).context(
+            "network namespaces are made by root with `ip`, of the package iproute2: run the tests \
+             as root",
+        )?;
+        write_in(&network.hub, "/proc/sys/net/ipv4/ip_forward", "1")?;
+        for number in 1..=sites {
+            network.add(format!("{name}-{number}"), number)?;
+        }
+        Ok(network)
+    }
+
+    fn add(&mut self, namespace: String, number: u8) -> Result<()> {
+        let hub = self.hub.clone();
+        let site = Site { namespace, address: Ipv4Addr::new(10, 77, number, 2) };
+        let (own, gateway) = (format!("{}/24", site.address), format!("10.77.{number}.1"));
+        ip(&["netns", "add", &site.namespace])?;
+        // Known from here on, so that it is removed.
+        self.sites.push(site.clone());
+        let link = link(number.into());
+        let inside = ["netns", &site.namespace];
+        ip(&[
+            &["-n", &hub, "link", "add", &link, "type", "veth", "peer", "name", "eth0"][..],
+            &inside,
+        ]
+        .concat())?;
+        ip(&["-n", &hub, "addr", "add", &format!("{gateway}/24"), "dev", &link])?;
+        ip(&["-n", &hub, "link", "set", &link, "up"])?;
+        for device in ["lo", "eth0"] {
+            ip(&["-n", &site.namespace, "link", "set", device, "up"])?;
+        }
+        ip(&["-n", &site.namespace, "addr", "add", &own, "dev", "eth0"])?;
+        ip(&["-n", &site.namespace, "route", "add", "default", "via", &gateway])
+    }
+
+    /// The sites.
+    pub fn sites(&self) -> &[Site] {
+        &self.sites
+    }
+
+    /// Lets vanish what one site sends to another, until [`Network::mend`]. The other way stays.
+    ///
+    /// # Errors
+    /// If the hub does not take the rule.
+    pub fn cut(&self, from: usize, to: usize) -> Result<()> {
+        self.rule("add", from, to)
+    }
+
+    /// Undoes [`Network::cut`].
+    ///
+    /// # Errors
+    /// If it was not cut.
+    pub fn mend(&self, from: usize, to: usize) -> Result<()> {
+        self.rule("del", from, to)
+    }
+
+    fn rule(&self, verb: &str, from: usize, to: usize) -> Result<()> {
+        let to = self.sites.get(to).context("a site")?.address.to_string();
+        let from = link(from + 1);
+        ip(&["-n", &self.hub, "rule", verb, "iif", &from, "to", &to, "blackhole"])
+    }
+
+    /// Cuts a site off from all others, both ways.
+    ///
+    /// # Errors
+    /// As [`Network::cut`].
+    pub fn isolate(&self, site: usize) -> Result<()> {
+        self.around(site, |from, to| self.cut(from, to))
+    }
+
+    /// Undoes [`Network::isolate`].
+    ///
+    /// # Errors
+    /// As [`Network::mend`].
+    pub fn join(&self, site: usize) -> Result<()> {
+        self.around(site, |from, to| self.mend(from, to))
+    }
+
+    fn around(&self, site: usize, each: impl Fn(usize, usize) -> Result<()>) -> Result<()> {
+        let others = (0..self.sites.len()).filter(|other| *other != site);
+        others.map(|other| each(site, other).and_then(|()| each(other, site))).collect()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        let names = self.sites.iter().map(|site| &site.namespace).chain([&self.hub]);
+        // What is not removed now is removed by the next process.
+        names.for_each(|name| drop(ip(&["netns", "del", name])));
+    }
+}
+
+impl Site {
+    /// Its address.
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// A program that runs here.
+    pub fn program(&self, program: Program) -> Program {
+        program.by_way_of("ip", ["netns", "exec", &self.namespace])
+    }
+
+    /// What stands before a command that runs here.
+    pub(crate) fn prefix(&self) -> [&str; 4] {
+        ["ip", "netns", "exec", &self.namespace]
+    }
+
+    /// A connection from here.
+    ///
+    /// # Errors
+    /// As where it is tried from a program that runs here.
+    pub async fn connect(&self, address: SocketAddr) -> Result<tokio::net::TcpStream> {
+        let path = format!("{NAMESPACES}/{}", self.namespace);
+        // A socket stays in the namespace in which it was made. The thread ends with it.
+        let connected = tokio::task::spawn_blocking(move || {
+            let inside = thread::spawn(move || -> Result<TcpStream> {
+                let namespace = File::open(&path).context("the site's namespace")?;
+                let kind = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), kind)?;
+                Ok(TcpStream::connect(address)?)
+            });
+            inside.join().unwrap_or_else(|_| bail!("the thread of a site failed"))
+        });
+        let stream = connected.await??;
+        stream.set_nonblocking(true)?;
+        Ok(tokio::net::TcpStream::from_std(stream)?)
+    }
+}
+
+/// The hub's end of a site's link; sites are counted from 1 there.
+fn link(number: usize) -> String {
+    format!("site{number}")
+}
+
+fn ip(arguments: &[&str]) -> Result<()> {
+    judge(Command::new("ip").args(arguments).output(), &format!("ip {}", arguments.join(" ")))
+}
+
+fn write_in(namespace: &str, path: &str, value: &str) -> Result<()> {
+    let script = format!("echo {value} > {path}");
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", namespace, "sh", "-c", &script]);
+    judge(command.output(), &script)
+}
+
+fn judge(outcome: io::Result<Output>, what: &str) -> Result<()> {
+    let output = outcome.with_context(|| what.to_owned())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{what}: {}", said.trim());
+    Ok(())
+}
+
+/// Removes the namespaces of processes that are gone.
+fn sweep() {
+    for entry in fs::read_dir(NAMESPACES).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
+        let process = rest.split('-').next().unwrap_or_default();
+        if !fs::exists(format!("/proc/{process}")).unwrap_or(true) {
+            // Another process may sweep as well.
+            ip(&["netns", "del", &name]).ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use rustix::thread::move_into_link_name_space;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Answers every byte with itself, in a site.
+    fn echo(site: &Site) -> SocketAddr {
+        let (path, address) = (format!("{NAMESPACES}/{}", site.namespace), site.address);
+        let (told, heard) = std::sync::mpsc::channel();
+        thread::spawn(move || {
+            let namespace = File::open(path).unwrap();
+            let kind = Some(LinkNameSpaceType::Network);
+            move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), kind).unwrap();
+            let listener = TcpListener::bind((address, 0)).unwrap();
+            told.send(listener.local_addr().unwrap()).unwrap();
+            for stream in listener.incoming() {
+                let stream = stream.unwrap();
+                thread::spawn(move || io::copy(&mut &stream, &mut &stream));
+            }
+        });
+        heard.recv().unwrap()
+    }
+
+    async fn is_echoed(stream: &mut tokio::net::TcpStream) -> bool {
+        stream.write_all(b"x").await.unwrap();
+        // Long for a machine that talks to itself; what is lost never comes while it is cut.
+        let answer = tokio::time::timeout(Duration::from_millis(500), stream.read_u8()).await;
+        answer.is_ok_and(|byte| byte.unwrap() == b'x')
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_on_a_link_that_is_cut_vanishes_until_it_is_mended() {
+        let network = Network::new(3).unwrap();
+        let [a, b, c] = network.sites() else { panic!("three sites") };
+        let (of_b, of_a) = (echo(b), echo(a));
+        let mut a_to_b = a.connect(of_b).await.unwrap();
+        let mut b_to_a = b.connect(of_a).await.unwrap();
+        let mut c_to_b = c.connect(of_b).await.unwrap();
+        let mut within = a.connect(of_a).await.unwrap();
+        assert!(is_echoed(&mut a_to_b).await && is_echoed(&mut c_to_b).await);
+        network.cut(0, 1).unwrap();
+        assert!(!is_echoed(&mut a_to_b).await && !is_echoed(&mut b_to_a).await);
+        assert!(is_echoed(&mut c_to_b).await && is_echoed(&mut within).await);
+        network.mend(0, 1).unwrap();
+        // It arrives late, after the sender has sent it again.
+        assert_eq!(a_to_b.read_u8().await.unwrap(), b'x');
+        network.isolate(1).unwrap();
+        assert!(!is_echoed(&mut c_to_b).await);
+        network.join(1).unwrap();
+        assert_eq!(c_to_b.read_u8().await.unwrap(), b'x');
+    }
+}

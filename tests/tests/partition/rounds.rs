@@ -1,0 +1,151 @@
+//! Rounds: a host holds, another waits, a link is cut.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use wok_tests::patience::eventually;
+use wok_tests::process::OrderFile;
+use wok_tests::zookeeper;
+
+use crate::ground::{Cut, Ground};
+use crate::host::{Host, Kind};
+
+/// The session timeouts that are played: two ticks, five, and fifteen.
+const TIMEOUTS: [u64; 3] = [4, 10, 30];
+
+/// How long the next holder waited after the last line of the one before it.
+type Gap = Duration;
+
+async fn commands_run(order: &OrderFile, name: &str, count: usize) -> Result<()> {
+    eventually(&format!("the commands of {name}"), async || {
+        let prefix = format!("{name} ");
+        let labels = order.labels()?;
+        let running: BTreeSet<&String> =
+            labels.iter().filter(|label| label.starts_with(&prefix)).collect();
+        Ok((running.len() == count).then_some(()))
+    })
+    .await
+}
+
+/// Nothing of the holder's comes after the first line of the next for the same recipe; the shortest
+/// time between the two.
+fn judge(order: &OrderFile) -> Result<Option<Gap>> {
+    let entries = order.entries()?;
+    let mut shortest: Option<Gap> = None;
+    for first in entries.iter().filter(|entry| entry.label.starts_with("B ")) {
+        let recipe = first.label.trim_start_matches("B ");
+        let holders = format!("A {recipe}");
+        let begin = entries.iter().position(|entry| entry.label == first.label);
+        let end = entries.iter().rposition(|entry| entry.label == holders);
+        let (begin, end) = (begin.context("its own line")?, end.context("the holder's line")?);
+        let (next, last) = (&entries[begin], &entries[end]);
+        ensure!(
+            end < begin,
+            "two holders of {recipe}: A wrote for {:?} after B had begun",
+            last.at.saturating_sub(next.at)
+        );
+        let gap = next.at.saturating_sub(last.at);
+        shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
+    }
+    Ok(shortest)
+}
+
+/// One round. Answers by how much the holder's command ended before the next began.
+async fn round(ground: &Ground, cut: Cut, kind: Kind, timeout: Duration) -> Result<Option<Gap>> {
+    let (path, order) = (zookeeper::unique_path(), OrderFile::new()?);
+    let places = ground.places(cut).await?;
+    let mut holder = kind.start(ground.holder(&places), timeout, &path, &order, "A")?;
+    commands_run(&order, "A", holder.commands).await?;
+    let mut waiter = kind.start(ground.waiter(&places), timeout, &path, &order, "B")?;
+    for _ in 0..waiter.commands {
+        waiter.running.wait_for_text(in_line(kind)).await?;
+    }
+    ground.cut(cut, &places).await?;
+    if cut.is_lasting() {
+        // Twice what is patience elsewhere: servers notice after ten seconds, hold an election, and
+        // then begin to count a session of thirty.
+        if commands_run(&order, "B", waiter.commands).await.is_err() {
+            let waiting = commands_run(&order, "B", waiter.commands).await;
+            waiting.with_context(|| format!("{cut:?}: {:?}", said(&waiter)))?;
+        }
+        gone(&holder).await?;
+    }
+    let gap = judge(&order).with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}"));
+    ground.mend(cut, &places).await?;
+    for host in [&mut holder, &mut waiter] {
+        host.running.kill_tree();
+        host.running.tree_gone().await?;
+    }
+    gap
+}
+
+/// What a host has printed so far.
+fn said(host: &Host) -> Vec<String> {
+    host.running.lines().into_iter().map(|line| line.text).collect()
+}
+
+fn in_line(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Lock => "standing in line",
+        Kind::Daemon => "aiting",
+    }
+}
+
+/// The holder has said that its claims are lost, which it does when its commands are no more.
+async fn gone(holder: &Host) -> Result<()> {
+    holder.running.wait_for_text("lost").await.map(drop)
+}
+
+#[tokio::test]
+async fn a_host_cut_off_with_a_follower_or_the_leader_stops_before_the_next_begins() -> Result<()> {
+    if asked_for().is_some() {
+        // Those of the soak play it.
+        return Ok(());
+    }
+    let ground = Ground::new().await?;
+    for cut in [Cut::WithFollower, Cut::WithLeader] {
+        let gap = round(&ground, cut, Kind::Lock, Duration::from_secs(TIMEOUTS[0])).await?;
+        ensure!(gap.is_some(), "{cut:?}: nobody held after the cut");
+    }
+    Ok(())
+}
+
+/// How many rounds a soak asks for.
+pub(crate) fn asked_for() -> Option<usize> {
+    std::env::var("WOK_PARTITION_ROUNDS").ok()?.parse().ok()
+}
+
+/// What the soak is to play: only cuts whose name has this in it, if it is set.
+fn is_wanted(cut: Cut) -> bool {
+    let only = std::env::var("WOK_PARTITION_ONLY").unwrap_or_default();
+    format!("{cut:?}").contains(&only)
+}
+
+/// Plays all rounds of a lane, one after another, on servers of its own.
+async fn lane(rounds: usize, kind: Kind, timeout: u64) -> Result<()> {
+    let ground = Ground::new().await?;
+    for cut in Cut::ALL.into_iter().filter(|cut| is_wanted(*cut)) {
+        let (mut handed_over, mut shortest) = (0, None::<Gap>);
+        for _ in 0..rounds {
+            if let Some(gap) = round(&ground, cut, kind, Duration::from_secs(timeout)).await? {
+                handed_over += 1;
+                shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
+            }
+        }
+        eprintln!(
+            "figure: {cut:?}, {kind:?}, {timeout} s: {rounds} rounds, {handed_over} handed over, \
+             the next began {shortest:?} after the last line at the soonest"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rounds_of_every_cut() -> Result<()> {
+    let Some(rounds) = asked_for() else { return Ok(()) };
+    let lanes = [Kind::Lock, Kind::Daemon]
+        .into_iter()
+        .flat_map(|kind| TIMEOUTS.into_iter().map(move |timeout| lane(rounds, kind, timeout)));
+    futures_util::future::try_join_all(lanes).await.map(drop)
+}
