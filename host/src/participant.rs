@@ -82,7 +82,8 @@ impl Participant {
         session: &Arc<Session>,
         join: Join,
     ) -> Result<(Participant, Follower), Failure> {
-        let seat = Arc::new(session.join(join.mount.path(), join.seat)?);
+        let seat = session.join(join.mount.path(), join.seat)?.of_kin(join.module.kin());
+        let seat = Arc::new(seat);
         let line = Line::default();
         let follower = line.follower(Arc::downgrade(&seat));
         let id = Arc::<str>::from(session.clock().uuid().simple().to_string());

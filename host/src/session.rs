@@ -8,7 +8,7 @@
 //! | a contender's create survives a lost reply | `contend.rs` |
 //! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `writes.rs`, `janitor.rs` |
 //! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs`, `deletions.rs` |
-//! | the host gives a session up before the server can | `monitor.rs`, `timing.rs` |
+//! | the host gives a session up before the ensemble can | `contact.rs`, `monitor.rs`, `timing.rs` |
 //! | a session is never replaced under the same value | `epoch.rs` |
 //! | what is watched stays within what the client can re-arm | `budget.rs` |
 //! | nothing is sent that could break the session for all | `bounds.rs`, `core.rs` |
@@ -21,6 +21,7 @@ mod bounds;
 mod budget;
 mod claims;
 mod client;
+mod contact;
 mod contend;
 mod core;
 mod deletions;
@@ -43,6 +44,7 @@ mod watched;
 mod writes;
 
 pub use claims::Fence;
+pub use contact::ContactRule;
 pub use contend::{ContenderName, UuidForm};
 pub use ensemble::{Connection, Ending, Ensemble};
 pub use epoch::Session;
@@ -54,4 +56,4 @@ pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Writte
 pub use seat::{Owner, Seat, SeatLimits};
 pub use state::{SessionLoss, SessionState};
 pub use timing::Timing;
-pub use watch::{Event, Watch};
+pub use watch::{Event, Kin, Watch};

@@ -1,6 +1,6 @@
 //! A session without a server, for measuring what the host itself costs.
 //!
-//! It answers reads of metadata at once and refuses everything else, so it proves nothing about
+//! It answers reads of metadata and heartbeats at once and refuses everything else, so it proves nothing about
 //! ZooKeeper: no test judges a recipe by it.
 //!
 //! The answers come from a task of the session's, as those of the real client do. An answer that
@@ -19,9 +19,6 @@ use wok::session::{
     Acl, Connection, Ensemble, Failure, Refusal, Reply, Request, Session, Stat, Watching,
 };
 use wok::tasks::Tasks;
-
-/// What heartbeats read; participants have mounts, so it is theirs alone.
-const HEARTBEAT_PATH: &str = "/";
 
 /// A session of that timeout on the runtime that this is called in, and its heartbeats.
 pub fn open(timeout: Duration) -> (Arc<Session>, Heartbeats) {
@@ -73,11 +70,11 @@ type Asked = (Request, oneshot::Sender<Result<Reply, Failure>>);
 async fn serve(mut inbox: mpsc::UnboundedReceiver<Asked>, heartbeats: Heartbeats) {
     while let Some((request, reply)) = inbox.recv().await {
         let answer = match request {
-            Request::Exists(path, Watching::No) => {
-                if path == HEARTBEAT_PATH {
-                    heartbeats.beat();
-                }
-                Ok(Reply::Exists(Some(Stat::default()), None))
+            Request::Exists(_, Watching::No) => Ok(Reply::Exists(Some(Stat::default()), None)),
+            // Participants of a session without a server have no reason to wait for the leader.
+            Request::Sync(_) => {
+                heartbeats.beat();
+                Ok(Reply::Synced)
             }
             _ => Err(Failure::from(Refusal::Unimplemented)),
         };

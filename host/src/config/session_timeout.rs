@@ -97,9 +97,9 @@ mod tests {
     #[test]
     fn a_stop_must_leave_the_margin_and_two_heartbeats() {
         let timing = SessionTimeout::default().timing();
-        assert_eq!(longest_stop(timing), Duration::from_millis(5_500));
-        assert_eq!(check_stop(Duration::from_millis(5_500), timing), Ok(()));
-        assert!(check_stop(Duration::from_millis(5_501), timing).is_err());
+        assert_eq!(longest_stop(timing), Duration::from_millis(4_250));
+        assert_eq!(check_stop(Duration::from_millis(4_250), timing), Ok(()));
+        assert!(check_stop(Duration::from_millis(4_251), timing).is_err());
         assert!(check_stop(Duration::ZERO, timing).is_err());
     }
 

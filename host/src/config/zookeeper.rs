@@ -8,7 +8,7 @@ use super::quantity::BadValue;
 use super::report::Report;
 use super::section::{Field, Key, Section};
 use super::session_timeout::SessionTimeout;
-use crate::session::{Acl, ConnectOptions, Credential, SaslLogin, Tls};
+use crate::session::{Acl, ConnectOptions, ContactRule, Credential, SaslLogin, Tls};
 use crate::znode_path::{PathError, ZnodePath};
 
 const CONNECT: Key = Key::new("connect", "\"zk1:2181,zk2:2181,zk3:2181\"");
@@ -17,6 +17,7 @@ const ROOT: Key = Key::new("root", "\"/wok\"");
 const AUTH: Key = Key::new("auth", "[{ scheme = \"digest\", credentials-file = \"…\" }]");
 const SASL: Key = Key::new("sasl", "{ credentials-file = \"…\" }");
 const ACL: Key = Key::new("acl", "\"creator\"");
+const CONTACT: Key = Key::new("contact", "\"quorum\"");
 const TLS: Key = Key::new("tls", "{ ca-file = \"…\" }");
 
 /// How to reach the ensemble, and who we are there.
@@ -36,6 +37,8 @@ pub struct ZooKeeper {
     pub tls: Option<Tls>,
     /// What the znodes of this host get.
     pub acl: Acl,
+    /// On whose word the session is believed in.
+    pub contact: ContactRule,
 }
 
 impl ZooKeeper {
@@ -53,6 +56,7 @@ impl ZooKeeper {
             sasl: self.sasl.clone(),
             tls: self.tls.clone(),
             acl: self.acl,
+            contact: self.contact,
         }
     }
 }
@@ -91,6 +95,10 @@ pub(super) fn validate(
         None if is_embedded && identities.standing() == Standing::Nobody => Some(Acl::Open),
         None => Some(acl_by_default(&section, identities.standing(), report)),
     };
+    let contact = match section.field(&CONTACT) {
+        Some(field) => contact_as_written(&field, report),
+        None => Some(ContactRule::default()),
+    };
     section.finish(report);
     let whole = || {
         let Identities { auth, sasl, tls } = identities;
@@ -102,6 +110,7 @@ pub(super) fn validate(
             sasl: sasl?,
             tls: tls?,
             acl: acl?,
+            contact: contact?,
         })
     };
     Validated { zookeeper: whole(), root, session_timeout }
@@ -203,6 +212,20 @@ fn acl_as_written(field: &Field<'_>, standing: Standing, report: &mut Report<'_>
         other => {
             let what = format!("{other:?} is not an ACL");
             field.wrong(report, what, "write \"creator\" or \"open\"");
+            None
+        }
+    }
+}
+
+fn contact_as_written(field: &Field<'_>, report: &mut Report<'_>) -> Option<ContactRule> {
+    match field.string(report)? {
+        "quorum" => Some(ContactRule::Quorum),
+        "leader" => Some(ContactRule::Leader),
+        other => {
+            let what = format!("nobody's word for a session is called {other:?}");
+            let remedy = "write \"quorum\", or \"leader\" to save the heartbeats' transactions at \
+                          the price that the guide names";
+            field.wrong(report, what, remedy);
             None
         }
     }

@@ -21,7 +21,9 @@ impl From<session::Failure> for Error {
                 Refusal::NoChildrenForEphemerals => Error::NoChildrenForEphemerals,
                 Refusal::NoAuth => Error::NoAuth,
                 Refusal::QuotaExceeded => Error::QuotaExceeded,
-                other @ Refusal::Unimplemented => Error::Other(other.to_string()),
+                other @ (Refusal::Unimplemented | Refusal::Throttled) => {
+                    Error::Other(other.to_string())
+                }
                 Refusal::Other(text) => Error::Other(text),
             },
             Failure::OutcomeUnknown => Error::OutcomeUnknown,

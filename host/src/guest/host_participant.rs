@@ -1,6 +1,7 @@
 //! The contract's `participant`.
 
 use std::pin::pin;
+use std::time::Duration;
 
 use wasmtime::Result;
 use wasmtime::component::Resource;
@@ -11,6 +12,10 @@ use super::bindings::wok::recipe::zookeeper::{Created, Error};
 use super::state::{ChildList, State};
 use super::surroundings::LogLevel;
 use crate::session;
+
+/// How long the release of a znode is waited for when the operation is cancelled: half of the second
+/// that the component has to return in.
+const WITHDRAWAL: Duration = Duration::from_millis(500);
 
 impl Host for State {
     async fn id(&mut self) -> Result<String> {
@@ -135,14 +140,21 @@ impl State {
         Ok(fence)
     }
 
-    /// Works in a cancelled operation too: this is how a component withdraws.
+    /// Works in a cancelled operation too: this is how a component withdraws. There it does not wait
+    /// for long: a component that waits for a server that does not answer would be ended.
     async fn release_znode(&mut self, path: &str) -> Result<(), Error> {
         let path = self.resolve(path)?;
         // Told before the znode goes: once it is gone, another may hold.
         self.released(&path);
         let paths = self.seen(|| vec![path.clone()]);
-        let (seat, _) = self.seat_and_scope();
-        let errand = || async move { settled(seat.release(&path).await).await };
+        let (seat, scope) = self.seat_and_scope();
+        let errand = || async move {
+            let hurry = async {
+                scope.cancelled().await;
+                tokio::time::sleep(WITHDRAWAL).await;
+            };
+            settled(seat.release_until(&path, hurry).await).await
+        };
         let done = self.run_errand("release", paths, |_| None, errand).await;
         done.map_err(|failed: Failed| failed.into())
     }

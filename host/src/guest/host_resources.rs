@@ -20,8 +20,9 @@ impl HostWatch for State {
     async fn fired(&mut self, watch: Resource<OwnedWatch>) -> Result<Option<Event>> {
         self.count_calls(1).await?;
         let owned = self.watches.get_mut(watch.rep()).ok_or_else(|| unknown("watch"))?;
+        let seat = &self.surroundings.seat;
         Ok(owned.watch.fired().map(|event| match Event::from(event) {
-            Event::Deleted if owned.watch.is_claimed() => Event::ClaimDeleted,
+            Event::Deleted if seat.trusts_claim(&owned.watch) => Event::ClaimDeleted,
             event => event,
         }))
     }

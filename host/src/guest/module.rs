@@ -17,6 +17,7 @@ use super::state::State;
 use super::value_type::{RecordType, ValueType};
 use super::values::{self, Segment, ValueError, ValueErrors};
 use super::wit_docs;
+use crate::session::Kin;
 
 /// The versions of the contract that this host serves.
 const SERVED: &[&str] = &["0.1.0"];
@@ -38,6 +39,7 @@ struct Inner {
     interface: Interface,
     imports: Vec<String>,
     digest: String,
+    kin: Kin,
     size: usize,
     engine: Engine,
     pre: InstancePre<State>,
@@ -93,11 +95,13 @@ impl Module {
             .map_err(|source| ModuleError::Contract { module: name.to_owned(), source })?;
         let interface = wit_docs::documented(bytes, loading.interface(&component)?);
         let functions = functions(&component, &interface);
+        let digest: [u8; 32] = Sha256::digest(bytes).into();
         let inner = Inner {
             name: name.to_owned(),
             interface,
             imports,
-            digest: format!("{:x}", Sha256::digest(bytes)),
+            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            kin: Kin::of(&digest),
             size: bytes.len(),
             engine: engine.clone(),
             pre,
@@ -129,6 +133,11 @@ impl Module {
     /// The SHA-256 of its bytes, in lowercase hexadecimal.
     pub fn digest(&self) -> &str {
         &self.inner.digest
+    }
+
+    /// Those whose claims its participants rely on: of the very same component.
+    pub(crate) fn kin(&self) -> Kin {
+        self.inner.kin
     }
 
     /// Its size in bytes.

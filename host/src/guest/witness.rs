@@ -112,7 +112,7 @@ impl Failed {
                     Refusal::NoChildrenForEphemerals => "no-children-for-ephemerals",
                     Refusal::NoAuth => "no-auth",
                     Refusal::QuotaExceeded => "quota-exceeded",
-                    Refusal::Unimplemented | Refusal::Other(_) => "other",
+                    Refusal::Unimplemented | Refusal::Throttled | Refusal::Other(_) => "other",
                 },
             },
         }

@@ -3,6 +3,7 @@
 use std::sync::{MutexGuard, PoisonError};
 use std::task::Poll;
 
+use super::contact::Claimed;
 use super::deletions::Trust;
 use super::failure::{Failure, Refusal};
 use super::janitor;
@@ -22,6 +23,7 @@ struct Part {
     watch: Watch,
     /// Being deleted by us: its deletion is no loss.
     ending: bool,
+    _claimed: Claimed,
 }
 
 /// A participant's claim: all the znodes that it holds.
@@ -49,14 +51,14 @@ impl Seat {
         let znode = self.own(path).await?;
         // Where the session may just be ending, what was told of its znodes is not enough.
         let shared = match self.trust().await {
-            Trust::Sure => self.watched().share_with_claim(path, znode.czxid),
+            Trust::Sure => self.watched().share_with_claim(path, znode.czxid, self.kin),
             Trust::Doubtful | Trust::NotYet => None,
         };
         let watch = match shared {
             Some(watch) => watch,
             None => match self.read_and_watch(path).await {
                 Ok((stat, watch)) if stat.czxid == znode.czxid => {
-                    watch.note_claim();
+                    watch.note_claim(self.kin);
                     self.core.deletions().settle();
                     watch
                 }
@@ -67,13 +69,15 @@ impl Seat {
                 Err(other) => return Err(other),
             },
         };
+        self.core.assure_contact().await?;
         if !self.is_live() {
             return Err(Failure::SessionLost);
         }
         let mut claims = self.claims();
         claims.parts.retain(|part| part.path != path);
         let Znode { path, czxid, .. } = znode;
-        claims.parts.push(Part { path, czxid, watch, ending: false });
+        let _claimed = self.core.claimed();
+        claims.parts.push(Part { path, czxid, watch, ending: false, _claimed });
         drop(claims);
         self.claims_changed.notify_one();
         Ok(czxid.unsigned_abs())
@@ -89,11 +93,40 @@ impl Seat {
     /// # Cancellation
     /// If the future is dropped, the janitor deletes the znode.
     pub async fn release(&self, path: &str) -> Result<(), Failure> {
-        let znode = self.own(path).await?;
+        self.release_until(path, std::future::pending()).await
+    }
+
+    /// As [`release`](Seat::release), but when `hurry` completes the janitor goes on with what is not
+    /// done by then, and nobody waits for it.
+    ///
+    /// # Errors
+    /// As `release`.
+    ///
+    /// # Cancellation
+    /// As `release`.
+    pub async fn release_until(
+        &self,
+        path: &str,
+        hurry: impl Future<Output = ()>,
+    ) -> Result<(), Failure> {
+        let mut hurry = std::pin::pin!(hurry);
+        // Cancel-safe, both: what was asked for is looked for again, or left to the janitor.
+        let znode = tokio::select! {
+            biased;
+            znode = self.own(path) => znode?,
+            () = &mut hurry => {
+                self.leave_pending(path);
+                return Ok(());
+            }
+        };
         self.before_deletion(path).await;
         let release = Release { seat: self, znode: Some(znode.clone()) };
         self.expect_deletion(path);
-        let outcome = janitor::delete(&self.core, &znode).await;
+        let outcome = tokio::select! {
+            biased;
+            outcome = janitor::delete(&self.core, &znode) => outcome,
+            () = hurry => return Ok(()),
+        };
         release.decided();
         match outcome {
             Ok(()) => {
@@ -104,6 +137,16 @@ impl Seat {
                 self.deletion_failed(path);
                 Err(failure)
             }
+        }
+    }
+
+    /// Leaves a create whose reply was lost to the janitor, as long as nobody knows what became of it.
+    fn leave_pending(&self, path: &str) {
+        let mut ledger = self.ledger();
+        let entry = ledger.pending(path).and_then(|entry| ledger.take(entry));
+        drop(ledger);
+        if let Some(entry) = entry {
+            self.discard(entry);
         }
     }
 

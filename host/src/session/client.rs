@@ -327,6 +327,7 @@ fn classify(error: zk::Error) -> Failure {
         zk::Error::NoAuth => Refusal::NoAuth,
         zk::Error::QuotaExceeded => Refusal::QuotaExceeded,
         zk::Error::Unimplemented => Refusal::Unimplemented,
+        zk::Error::Throttled => Refusal::Throttled,
         zk::Error::SessionExpired
         | zk::Error::SessionMoved
         | zk::Error::AuthFailed

@@ -140,7 +140,7 @@ impl<'a> Attempt<'a> {
         let stem = stem(name, seat.core.clock().uuid());
         seat.account.reserve(child(directory, &stem).len() + COUNTER_BYTES)?;
         let trace = Trace::Contender { parent: directory.to_owned(), stem: stem.clone() };
-        let entry = Some(seat.ledger().open(trace));
+        let entry = Some(seat.ledger().open(trace, seat.core.standing()));
         Ok(Attempt { seat, directory, stem, entry })
     }
 

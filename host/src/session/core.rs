@@ -1,13 +1,14 @@
 //! What all parts of one session share: the way to the ensemble, its bounds and its state.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::bounds;
 use super::budget::Budget;
+use super::contact::{self, Authority, Claimed, Contact, ContactRule, Standing};
 use super::deletions::Deletions;
 use super::ensemble::{Connection, Ensemble};
 use super::failure::{Failure, Refusal};
@@ -27,8 +28,7 @@ pub(super) struct Core {
     acl: Acl,
     clock: Arc<dyn Clock>,
     timing: Timing,
-    /// When the newest answered request was sent, in nanoseconds since boot.
-    contact: AtomicU64,
+    contact: Arc<Mutex<Contact>>,
     state: watch::Sender<SessionState>,
     lost: CancellationToken,
     connection: watch::Receiver<Connection>,
@@ -45,21 +45,22 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// A session that was just opened, with a request sent at `contact` answered.
+    /// A session that was just opened, by a request sent at `opened`.
     pub(super) fn new(
         ensemble: Box<dyn Ensemble>,
         acl: Acl,
         clock: Arc<dyn Clock>,
-        contact: Boottime,
+        opened: Boottime,
         janitor: mpsc::UnboundedSender<Job>,
     ) -> Self {
+        let timing = Timing::new(ensemble.timeout());
         Core {
             connection: ensemble.connection(),
-            timing: Timing::new(ensemble.timeout()),
+            timing,
             ensemble,
             acl,
             clock,
-            contact: AtomicU64::new(contact.as_nanos()),
+            contact: Arc::new(Mutex::new(Contact::new(timing, ContactRule::Quorum, opened))),
             state: watch::channel(SessionState::Connected).0,
             lost: CancellationToken::new(),
             in_flight: Semaphore::new(bounds::IN_FLIGHT as usize),
@@ -104,13 +105,68 @@ impl Core {
         &self.clock
     }
 
-    pub(super) fn contact(&self) -> Boottime {
-        Boottime::from_nanos(self.contact.load(Ordering::Acquire))
+    /// What is known of contact with the ensemble.
+    pub(super) fn contact(&self) -> MutexGuard<'_, Contact> {
+        contact::lock(&self.contact)
+    }
+
+    /// How long it is that the newest answered request that counts as contact was sent.
+    pub(super) fn silence(&self) -> Duration {
+        let newest = self.contact().newest();
+        self.now().saturating_duration_since(newest)
     }
 
     /// Until when this host may believe in the session without hearing more.
     pub(super) fn deadline(&self) -> Boottime {
-        self.contact() + self.timing.patience()
+        self.contact().deadline()
+    }
+
+    /// For an ephemeral znode that is about to be created.
+    pub(super) fn standing(&self) -> Standing {
+        Standing::new(&self.contact)
+    }
+
+    /// For a znode that is claimed from now on.
+    pub(super) fn claimed(&self) -> Claimed {
+        Claimed::new(&self.contact)
+    }
+
+    /// Whether the session has to be given up: what is held may not be held any more. A session of
+    /// which nothing is held is given up by the ensemble alone, so that those in line keep their
+    /// places while it elects a leader.
+    pub(super) fn is_overdue(&self) -> bool {
+        let contact = self.contact();
+        contact.has_claims() && self.now() >= contact.deadline()
+    }
+
+    /// Makes sure that the contact is no older than a heartbeat, asking for it if it is: before it is
+    /// said that something is held, for who waited long may be told of its turn by a server that has
+    /// lost the others.
+    ///
+    /// # Errors
+    /// `SessionLost` if there is none.
+    pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
+        if self.silence() < self.timing.heartbeat() || self.omits(Omission::GrantOnOldContact) {
+            return Ok(());
+        }
+        // Boxed, as it is rare: a future has room for every branch.
+        Box::pin(self.ask_for_contact()).await
+    }
+
+    async fn ask_for_contact(&self) -> Result<(), Failure> {
+        let begun = self.now();
+        while self.contact().newest() < begun {
+            match self.ask(Request::no_change()).await {
+                Err(Failure::Refused { refusal, .. }) if refusal.may_pass() => {
+                    let pause = tokio::time::sleep(self.timing.heartbeat());
+                    self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;
+                }
+                // A refusal that the ensemble agrees on is contact as well.
+                Ok(_) | Err(Failure::Refused { .. }) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(())
     }
 
     /// Whether the session may be believed in at this very moment.
@@ -198,6 +254,7 @@ impl Core {
     /// without contact has lost its reply, though the connection stands: nobody waits for it.
     pub(super) async fn exchange(&self, request: Request) -> Result<Reply, Failure> {
         let sent = self.now();
+        let authority = self.authority(&request);
         let reply = self.ensemble.submit(request, self.acl);
         let reply = tokio::time::timeout(self.timing.timeout(), reply);
         let answer = match self.lost.run_until_cancelled(reply).await {
@@ -205,13 +262,31 @@ impl Core {
             Some(Err(_elapsed)) => return Err(Failure::OutcomeUnknown),
             Some(Ok(answer)) => answer,
         };
-        match &answer {
-            Ok(_) | Err(Failure::Refused { .. }) => {
-                self.contact.fetch_max(sent.as_nanos(), Ordering::AcqRel);
-            }
-            Err(_) => {}
+        if self.is_of_the_ensemble(&answer) {
+            self.contact().answered(authority, sent);
         }
         answer
+    }
+
+    /// Who takes part in the answer to a request.
+    fn authority(&self, request: &Request) -> Authority {
+        match request.authority() {
+            Authority::Server if self.omits(Omission::HeartbeatByRead) => Authority::Quorum,
+            Authority::Leader if self.omits(Omission::HeartbeatBySync) => Authority::Quorum,
+            authority => authority,
+        }
+    }
+
+    /// Whether those who answer a request on their authority have given this answer. Another refusal
+    /// may be one of the server that this host is connected to, or of the client library.
+    fn is_of_the_ensemble(&self, answer: &Result<Reply, Failure>) -> bool {
+        match answer {
+            Ok(_) => true,
+            Err(Failure::Refused { refusal, .. }) => {
+                refusal.is_of_the_tree() || self.omits(Omission::MadeUpAnswer)
+            }
+            Err(_) => false,
+        }
     }
 
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
@@ -220,7 +295,7 @@ impl Core {
 
     /// Takes a connection for contact: what a session without [`Omission::ContactDeadline`] does.
     pub(super) fn believe(&self) {
-        self.contact.fetch_max(self.now().as_nanos(), Ordering::AcqRel);
+        self.contact().answered(Authority::Quorum, self.now());
     }
 
     async fn until_connected(&self) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 
+use super::contact::ContactRule;
 use super::core::Core;
 use super::ensemble::Ensemble;
 use super::failure::Failure;
@@ -55,6 +56,13 @@ impl Session {
         tasks.spawn("session monitor", monitor::run(Arc::clone(&core)));
         tasks.spawn("janitor", janitor::run(Arc::clone(&core), jobs));
         Session { core, tasks }
+    }
+
+    /// The same session, believed in on the word that this rule asks for.
+    #[must_use]
+    pub fn ruled_by(self, rule: ContactRule) -> Self {
+        self.core.contact().rule(rule);
+        self
     }
 
     /// The session's id, as in `ephemeralOwner`.

@@ -29,9 +29,34 @@ pub enum Refusal {
     /// The server does not know the operation.
     #[error("the server does not know this operation")]
     Unimplemented,
+    /// The server has too much to do, and asks to be asked again.
+    #[error("the server has too much to do: try again")]
+    Throttled,
     /// Anything else, in the server's or the client's words.
     #[error("{0}")]
     Other(String),
+}
+
+impl Refusal {
+    /// Whether it is about the tree, as the ensemble agrees that it is: the answer to a write that
+    /// was carried to the leader. Not so if the server or the client library itself had an objection.
+    pub(super) fn is_of_the_tree(&self) -> bool {
+        match self {
+            Refusal::NoNode
+            | Refusal::NodeExists
+            | Refusal::NotEmpty
+            | Refusal::BadVersion
+            | Refusal::NoChildrenForEphemerals
+            | Refusal::NoAuth
+            | Refusal::QuotaExceeded => true,
+            Refusal::Unimplemented | Refusal::Throttled | Refusal::Other(_) => false,
+        }
+    }
+
+    /// Whether the same request may well be carried out when it is sent again later.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Refusal::Throttled | Refusal::Other(_))
+    }
 }
 
 /// How a request of a participant failed.

@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -18,6 +19,11 @@ use super::request::{Reply, Request, Stat, Watching, Write};
 /// Znodes that are being deleted at a time: a fifth of what a session may have in flight, so that
 /// a thousand participants that end together do not hold up those that go on.
 const AT_A_TIME: usize = 100;
+
+/// The pauses between attempts that the server refuses: short at first, for others wait for what is
+/// deleted, and then longer, for a server that has too much to do is not helped by being asked.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// A znode to delete.
 #[derive(Debug)]
@@ -57,26 +63,17 @@ fn poll_some(
 }
 
 async fn clean_up(core: &Arc<Core>, job: Job) {
-    let outcome = match &job.entry {
-        Entry::Known(znode) => delete(core, znode).await,
-        Entry::Pending(Trace::Contender { parent, stem }) => {
-            match find_contender(core, parent, stem).await {
-                Ok(Some((path, stat))) => {
-                    let naming = Naming::Unique;
-                    delete(core, &Znode { path, czxid: stat.czxid, naming }).await
-                }
-                Ok(None) => Ok(()),
-                Err(failure) => Err(failure),
-            }
+    let mut pauses = Pauses::new();
+    let found = loop {
+        let found = find(core, &job).await;
+        if let Some(found) = pauses.decided(core, found).await {
+            break found;
         }
-        Entry::Pending(Trace::Named { path }) => match find_named(core, path, job.seat).await {
-            Ok(Some(stat)) => {
-                let naming = Naming::Given;
-                delete(core, &Znode { path: path.clone(), czxid: stat.czxid, naming }).await
-            }
-            Ok(None) => Ok(()),
-            Err(failure) => Err(failure),
-        },
+    };
+    let outcome = match found {
+        Ok(Some(znode)) => delete(core, &znode).await,
+        Ok(None) => Ok(()),
+        Err(failure) => Err(failure),
     };
     forget_named(core, &job);
     match outcome {
@@ -88,6 +85,53 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
         ),
     }
     job.done.send(()).ok();
+}
+
+/// The znode that is to be deleted; none if its create did not happen.
+async fn find(core: &Core, job: &Job) -> Result<Option<Znode>, Failure> {
+    match &job.entry {
+        Entry::Known(znode) => Ok(Some(znode.clone())),
+        Entry::Pending(Trace::Contender { parent, stem }) => {
+            let found = find_contender(core, parent, stem).await?;
+            let naming = Naming::Unique;
+            Ok(found.map(|(path, stat)| Znode { path, czxid: stat.czxid, naming }))
+        }
+        Entry::Pending(Trace::Named { path }) => {
+            let found = find_named(core, path, job.seat).await?;
+            let (path, naming) = (path.clone(), Naming::Given);
+            Ok(found.map(|stat| Znode { path, czxid: stat.czxid, naming }))
+        }
+    }
+}
+
+/// How long to wait before the server is asked again, where it refuses for a reason that may pass.
+struct Pauses {
+    next: Duration,
+}
+
+impl Pauses {
+    fn new() -> Self {
+        Pauses { next: FIRST_PAUSE }
+    }
+
+    /// The outcome, unless it is to be tried again. The session's end is an outcome, too.
+    async fn decided<T>(
+        &mut self,
+        core: &Core,
+        outcome: Result<T, Failure>,
+    ) -> Option<Result<T, Failure>> {
+        let refusal = match outcome {
+            Err(Failure::Refused { refusal, .. }) if refusal.may_pass() => refusal,
+            decided => return Some(decided),
+        };
+        tracing::debug!(%refusal, pause = ?self.next, "clean-up refused; trying again");
+        let paused = core.lost().run_until_cancelled(tokio::time::sleep(self.next)).await;
+        self.next = (self.next * 2).min(LONGEST_PAUSE);
+        match paused {
+            Some(()) => None,
+            None => Some(Err(Failure::SessionLost)),
+        }
+    }
 }
 
 fn forget_named(core: &Core, job: &Job) {
@@ -106,26 +150,34 @@ fn forget_named(core: &Core, job: &Job) {
 /// # Cancellation
 /// The znode may or may not be gone.
 pub(super) async fn delete(core: &Arc<Core>, znode: &Znode) -> Result<(), Failure> {
-    let is_looked_at = znode.naming == Naming::Given && !core.omits(Omission::CzxidCheck);
+    let mut is_looked_at = znode.naming == Naming::Given && !core.omits(Omission::CzxidCheck);
+    let mut pauses = Pauses::new();
+    loop {
+        match try_delete(core, znode, is_looked_at).await {
+            Err(Failure::OutcomeUnknown) => is_looked_at = true,
+            outcome => {
+                // Boxed, as it is rare: a future has room for every branch.
+                if let Some(decided) = Box::pin(pauses.decided(core, outcome)).await {
+                    return decided;
+                }
+            }
+        }
+    }
+}
+
+async fn try_delete(core: &Arc<Core>, znode: &Znode, is_looked_at: bool) -> Result<(), Failure> {
     if is_looked_at && !Box::pin(is_still_there(core, znode)).await? {
         return Ok(());
     }
-    loop {
-        let deleting = Deleting::begin(core, &znode.path);
-        let write = Write::Delete { path: znode.path.clone(), version: None };
-        match core.send(Request::Write(write)).await {
-            Ok(_) => {
-                deleting.done();
-                return Ok(());
-            }
-            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(()),
-            Err(Failure::OutcomeUnknown) => {
-                if !Box::pin(is_still_there(core, znode)).await? {
-                    return Ok(());
-                }
-            }
-            Err(other) => return Err(other),
+    let deleting = Deleting::begin(core, &znode.path);
+    let write = Write::Delete { path: znode.path.clone(), version: None };
+    match core.send(Request::Write(write)).await {
+        Ok(_) => {
+            deleting.done();
+            Ok(())
         }
+        Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Ok(()),
+        Err(other) => Err(other),
     }
 }
 

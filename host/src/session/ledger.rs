@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use super::contact::Standing;
+
 /// Tells participants of one session apart.
 pub(super) type SeatId = u64;
 
@@ -47,7 +49,7 @@ pub(super) struct EntryId(u64);
 /// One participant's record.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    entries: Vec<(EntryId, Entry)>,
+    entries: Vec<(EntryId, Entry, Standing)>,
     next: u64,
 }
 
@@ -56,31 +58,31 @@ impl Ledger {
         self.entries.len()
     }
 
-    pub(super) fn open(&mut self, trace: Trace) -> EntryId {
+    pub(super) fn open(&mut self, trace: Trace, standing: Standing) -> EntryId {
         let id = EntryId(self.next);
         self.next += 1;
         // Most participants have one znode, and there may be thousands of them.
         if self.entries.is_empty() {
             self.entries.reserve_exact(1);
         }
-        self.entries.push((id, Entry::Pending(trace)));
+        self.entries.push((id, Entry::Pending(trace), standing));
         id
     }
 
     pub(super) fn known(&mut self, id: EntryId, znode: Znode) {
-        if let Some((_, entry)) = self.entries.iter_mut().find(|(it, _)| *it == id) {
+        if let Some((_, entry, _)) = self.entries.iter_mut().find(|(it, ..)| *it == id) {
             *entry = Entry::Known(znode);
         }
     }
 
     pub(super) fn take(&mut self, id: EntryId) -> Option<Entry> {
-        let at = self.entries.iter().position(|(it, _)| *it == id)?;
+        let at = self.entries.iter().position(|(it, ..)| *it == id)?;
         Some(self.entries.swap_remove(at).1)
     }
 
     /// The known znode at a path.
     pub(super) fn find(&self, path: &str) -> Option<&Znode> {
-        self.entries.iter().find_map(|(_, entry)| match entry {
+        self.entries.iter().find_map(|(_, entry, _)| match entry {
             Entry::Known(znode) if znode.path == path => Some(znode),
             _ => None,
         })
@@ -88,7 +90,7 @@ impl Ledger {
 
     /// A create of that name that was sent and not answered.
     pub(super) fn pending(&self, path: &str) -> Option<EntryId> {
-        self.entries.iter().find_map(|(id, entry)| match entry {
+        self.entries.iter().find_map(|(id, entry, _)| match entry {
             Entry::Pending(Trace::Named { path: it }) if it == path => Some(*id),
             _ => None,
         })
@@ -96,14 +98,14 @@ impl Ledger {
 
     /// Strikes out what is at a path, because it is gone.
     pub(super) fn forget(&mut self, path: &str) {
-        self.entries.retain(|(_, entry)| match entry {
+        self.entries.retain(|(_, entry, _)| match entry {
             Entry::Known(znode) => znode.path != path,
             Entry::Pending(_) => true,
         });
     }
 
     pub(super) fn drain(&mut self) -> Vec<Entry> {
-        self.entries.drain(..).map(|(_, entry)| entry).collect()
+        self.entries.drain(..).map(|(_, entry, _)| entry).collect()
     }
 }
 
@@ -155,7 +157,19 @@ impl NamedZnodes {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use super::super::contact::{Contact, ContactRule};
+    use super::super::timing::Timing;
     use super::*;
+    use crate::clock::Boottime;
+
+    fn standing() -> Standing {
+        let timing = Timing::new(Duration::from_secs(10));
+        let contact = Contact::new(timing, ContactRule::Quorum, Boottime::now());
+        Standing::new(&Arc::new(Mutex::new(contact)))
+    }
 
     #[test]
     fn a_name_being_created_by_one_participant_is_refused_to_another() {
@@ -173,9 +187,9 @@ mod tests {
     #[test]
     fn a_ledger_keeps_what_is_pending_when_it_forgets_a_path() {
         let mut ledger = Ledger::default();
-        let first = ledger.open(Trace::Named { path: "/a".into() });
+        let first = ledger.open(Trace::Named { path: "/a".into() }, standing());
         ledger.known(first, Znode { path: "/a".into(), czxid: 5, naming: Naming::Given });
-        ledger.open(Trace::Named { path: "/a".into() });
+        ledger.open(Trace::Named { path: "/a".into() }, standing());
         assert_eq!(ledger.find("/a").map(|znode| znode.czxid), Some(5));
         ledger.forget("/a");
         assert_eq!(ledger.find("/a"), None);

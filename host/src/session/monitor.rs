@@ -6,15 +6,13 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Fuse};
 use tokio::time::MissedTickBehavior;
 
+use super::contact::Authority;
 use super::core::Core;
 use super::ensemble::{Connection, Ending};
 use super::omission::Omission;
-use super::request::{Request, Watching};
+use super::request::{Request, Watching, Write};
 use super::state::{SessionLoss, SessionState};
 use super::timing::TICK;
-
-/// What a heartbeat reads: it exists on every server, and looking at it needs no permission.
-const HEARTBEAT_PATH: &str = "/";
 
 /// Watches over a session until it is lost.
 pub(super) async fn run(core: Arc<Core>) {
@@ -23,6 +21,8 @@ pub(super) async fn run(core: Arc<Core>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heartbeat: Fuse<BoxFuture<'static, ()>> = Fuse::terminated();
     let mut beating = false;
+    // Heartbeats that are refused, or take longer than the interval, are not sent one behind another.
+    let mut asked = core.contact().newest();
     while !core.lost().is_cancelled() {
         // All are cancel-safe: a change stays visible, a tick is only a reason to look, and the
         // heartbeat is kept across turns.
@@ -41,35 +41,55 @@ pub(super) async fn run(core: Arc<Core>) {
             core.believe();
         }
         judge(&core, now_up);
-        let due = core.now().saturating_duration_since(core.contact()) >= core.timing().heartbeat();
+        let since = core.now().saturating_duration_since(asked).min(core.silence());
+        let due = since >= core.timing().heartbeat();
         if due && !beating && now_up == Connection::Up {
             beating = true;
+            asked = core.now();
             heartbeat = beat(Arc::clone(&core)).fuse();
         }
     }
 }
 
 fn judge(core: &Core, connection: Connection) {
-    let silence = core.now().saturating_duration_since(core.contact());
     match connection {
         Connection::Over(Ending::Expired) => core.lose(SessionLoss::Expired),
         Connection::Over(Ending::AuthFailed) => core.lose(SessionLoss::AuthFailed),
         Connection::Over(Ending::Closed) => core.lose(SessionLoss::Closed),
-        _ if silence >= core.timing().patience() => core.lose(SessionLoss::Deadline),
+        _ if core.is_overdue() => core.lose(SessionLoss::Deadline),
         Connection::Down => core.note(SessionState::Suspended),
-        Connection::Up if silence >= core.timing().doubt() => core.note(SessionState::Suspended),
+        Connection::Up if core.silence() >= core.timing().doubt() => {
+            core.note(SessionState::Suspended);
+        }
         Connection::Up => core.note(SessionState::Connected),
     }
 }
 
 fn beat(core: Arc<Core>) -> BoxFuture<'static, ()> {
     async move {
-        let request = Request::Exists(HEARTBEAT_PATH.to_owned(), Watching::No);
         // An answer has been noted as contact; without one, the next judgement draws the
         // conclusion.
-        if let Err(failure) = core.exchange(request).await {
+        if let Err(failure) = core.exchange(heartbeat(&core)).await {
             tracing::debug!(%failure, "heartbeat not answered");
         }
     }
     .boxed()
+}
+
+/// The cheapest request whose answer is contact at present.
+fn heartbeat(core: &Core) -> Request {
+    let root = "/".to_owned();
+    if core.omits(Omission::HeartbeatByRead) {
+        return Request::Exists(root, Watching::No);
+    }
+    if core.omits(Omission::HeartbeatBySync) {
+        return Request::Sync(root);
+    }
+    if core.omits(Omission::MadeUpAnswer) {
+        return Request::Write(Write::Delete { path: root, version: None });
+    }
+    match core.contact().authority() {
+        Authority::Quorum => Request::no_change(),
+        Authority::Leader | Authority::Server => Request::Sync(root),
+    }
 }

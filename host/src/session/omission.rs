@@ -17,11 +17,20 @@ pub enum Omission {
     ContactDeadline,
     /// Whether the session is live is not looked at again before it is said.
     LookAfterPause,
+    /// A read counts as contact, and heartbeats are reads.
+    HeartbeatByRead,
+    /// A `sync` counts as contact also for what is held, and heartbeats are syncs.
+    HeartbeatBySync,
+    /// Something is held on the strength of contact that is long ago.
+    GrantOnOldContact,
+    /// A refusal that is made up by the client counts as contact, and heartbeats are requests that
+    /// the client refuses.
+    MadeUpAnswer,
 }
 
 impl Omission {
     /// All of them.
-    pub const ALL: [Omission; 7] = [
+    pub const ALL: [Omission; 11] = [
         Omission::UuidLookUp,
         Omission::SessionCheck,
         Omission::SyncBeforeLookUp,
@@ -29,5 +38,9 @@ impl Omission {
         Omission::Ledger,
         Omission::ContactDeadline,
         Omission::LookAfterPause,
+        Omission::HeartbeatByRead,
+        Omission::HeartbeatBySync,
+        Omission::GrantOnOldContact,
+        Omission::MadeUpAnswer,
     ];
 }

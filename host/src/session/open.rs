@@ -27,5 +27,6 @@ pub async fn open(options: &ConnectOptions) -> Result<Session, ConnectError> {
     let tasks = Tasks::on(Handle::current());
     let contact = clock.now();
     let client = Client::connect(options, &tasks).await?;
-    Ok(Session::new(Box::new(client), options.acl, clock, contact, tasks))
+    let session = Session::new(Box::new(client), options.acl, clock, contact, tasks);
+    Ok(session.ruled_by(options.contact))
 }

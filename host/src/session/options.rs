@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::contact::ContactRule;
 use super::request::Acl;
 
 /// A text that is never printed.
@@ -82,6 +83,8 @@ pub struct ConnectOptions {
     pub tls: Option<Tls>,
     /// What the session's znodes get.
     pub acl: Acl,
+    /// On whose word the session is believed in.
+    pub contact: ContactRule,
 }
 
 impl ConnectOptions {
@@ -94,6 +97,7 @@ impl ConnectOptions {
             sasl: None,
             tls: None,
             acl: Acl::Open,
+            contact: ContactRule::Quorum,
         }
     }
 }

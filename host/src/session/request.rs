@@ -1,6 +1,7 @@
 //! ZooKeeper's operations as values, so that a client, a simulated ensemble and a pipeline of
 //! several requests are all spoken to in the same way.
 
+use super::contact::Authority;
 use super::watch::Watch;
 
 /// A znode's metadata, as the server tells it.
@@ -123,6 +124,28 @@ pub enum Request {
     GetChildren(String, Watching),
     /// Wait until the server has caught up with the leader.
     Sync(String),
+}
+
+impl Request {
+    /// A transaction that changes nothing: that the root is there. A request that is refused would
+    /// have some servers write a line into their logs each time.
+    pub(super) fn no_change() -> Self {
+        Request::Multi(vec![Write::Check { path: "/".to_owned(), version: None }])
+    }
+
+    /// Who takes part in the answer.
+    pub(super) fn authority(&self) -> Authority {
+        match self {
+            Request::Write(_) => Authority::Quorum,
+            // The client library answers an empty one by itself.
+            Request::Multi(writes) if writes.is_empty() => Authority::Server,
+            Request::Multi(_) => Authority::Quorum,
+            Request::Sync(_) => Authority::Leader,
+            Request::Exists(..) | Request::GetData(..) | Request::GetChildren(..) => {
+                Authority::Server
+            }
+        }
+    }
 }
 
 /// What one write did.

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
 use super::request::{Reply, Request, Stat, Watching};
-use super::watch::{Event, Watch};
+use super::watch::{Event, Kin, Watch};
 
 /// Whose ephemeral znode a znode is, as one participant sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,7 @@ pub struct Seat {
     pub(super) core: Arc<Core>,
     pub(super) id: SeatId,
     pub(super) limits: SeatLimits,
+    pub(super) kin: Kin,
     pub(super) account: Arc<Account>,
     pub(super) ledger: Mutex<Ledger>,
     pub(super) claims: Mutex<Claims>,
@@ -68,11 +69,24 @@ impl Seat {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             core,
             limits,
+            kin: Kin::NONE,
             ledger: Mutex::default(),
             claims: Mutex::default(),
             claims_changed: Notify::new(),
             dependents: TaskTracker::new(),
         })
+    }
+
+    /// The same seat, for a participant that relies on the claims of its kin.
+    #[must_use]
+    pub fn of_kin(mut self, kin: Kin) -> Self {
+        self.kin = kin;
+        self
+    }
+
+    /// Whether the watch has fired for a znode that a participant of its kin had claimed.
+    pub fn trusts_claim(&self, watch: &Watch) -> bool {
+        watch.is_claimed_by(self.kin)
     }
 
     /// Sends one request. Reads are sent again after a lost connection; writes are sent once.
@@ -109,7 +123,11 @@ impl Seat {
     fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
         match reply {
             Reply::Exists(stat, Some(watch)) => {
-                let watch = watch.paid(charge, drop);
+                let is_ours = |stat: Stat| stat.ephemeral_owner == self.core.id();
+                let watch = match stat.is_some_and(is_ours) {
+                    true => watch.paid(charge, self.tell_deletions(path)),
+                    false => watch.paid(charge, drop),
+                };
                 if let Some(stat) = stat {
                     self.watched().note(path, stat.czxid, &watch);
                 }
@@ -190,12 +208,12 @@ impl Seat {
         if stat.ephemeral_owner == 0 {
             return Owner::None;
         }
+        // Locked in the same order as where a create is settled.
+        let named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
         let ledger = self.ledger();
         let known = ledger.find(path).is_some_and(|znode| znode.czxid == stat.czxid);
-        let settled_by_reading = || {
-            let named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
-            ledger.pending(path).is_some() && !named.is_anothers(path, self.id, stat.czxid)
-        };
+        let settled_by_reading =
+            || ledger.pending(path).is_some() && !named.is_anothers(path, self.id, stat.czxid);
         if stat.ephemeral_owner == self.core.id() && (known || settled_by_reading()) {
             Owner::Me
         } else {

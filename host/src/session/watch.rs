@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
@@ -34,24 +34,45 @@ pub struct Watch {
     fired: Shared<BoxFuture<'static, Event>>,
     /// What this clone has seen: a shared future must not be polled again by who saw it complete.
     seen: Option<Event>,
-    is_claimed: Arc<AtomicBool>,
+    claimed_by: Arc<AtomicU64>,
+}
+
+/// Participants that go by the same rules: of one module. What a claim of one of them says of those
+/// ahead, the others can rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kin(u64);
+
+impl Kin {
+    /// Without any.
+    pub const NONE: Kin = Kin(0);
+
+    /// Those of a module with this digest, of which a collision would take 2^32 modules on a host.
+    pub const fn of(digest: &[u8; 32]) -> Self {
+        let [a, b, c, d, e, f, g, h, ..] = *digest;
+        Kin(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
 }
 
 impl Watch {
     /// A watch that fires when `fired` completes. It may never complete: a session that ends takes
     /// its watches with it, and whoever waits learns that from the session.
     pub fn new(fired: BoxFuture<'static, Event>) -> Self {
-        Watch { fired: fired.shared(), seen: None, is_claimed: Arc::default() }
+        Watch { fired: fired.shared(), seen: None, claimed_by: Arc::default() }
     }
 
-    /// Whether a participant of this session claimed the znode while the watch stood.
-    pub fn is_claimed(&self) -> bool {
-        self.is_claimed.load(Ordering::Acquire)
+    /// Whether a participant of this session and kin claimed the znode while the watch stood.
+    pub fn is_claimed_by(&self, kin: Kin) -> bool {
+        kin != Kin::NONE && self.claimed_by() == kin
+    }
+
+    /// Who claimed it.
+    pub(super) fn claimed_by(&self) -> Kin {
+        Kin(self.claimed_by.load(Ordering::Acquire))
     }
 
     /// Notes that a participant of this session claims the znode.
-    pub(super) fn note_claim(&self) {
-        self.is_claimed.store(true, Ordering::Release);
+    pub(super) fn note_claim(&self, by: Kin) {
+        self.claimed_by.store(by.0, Ordering::Release);
     }
 
     /// The event, if it has fired by now.
@@ -72,7 +93,7 @@ impl Watch {
     /// The same watch, which pays until it has fired or is dropped. `told` is called with its event
     /// before anybody sees it.
     pub(super) fn paid(self, charge: Charge, told: impl FnOnce(Event) + Send + 'static) -> Watch {
-        let is_claimed = Arc::clone(&self.is_claimed);
+        let claimed_by = Arc::clone(&self.claimed_by);
         let mut unpaid = self;
         let paying = async move {
             let event = std::future::poll_fn(|cx| unpaid.poll_fired(cx)).await;
@@ -80,13 +101,13 @@ impl Watch {
             told(event);
             event
         };
-        Watch { fired: paying.boxed().shared(), seen: None, is_claimed }
+        Watch { fired: paying.boxed().shared(), seen: None, claimed_by }
     }
 
     /// A handle that does not keep the watch armed; none once it has fired.
     pub(super) fn downgrade(&self) -> Option<WeakWatch> {
-        let is_claimed = Arc::clone(&self.is_claimed);
-        self.fired.downgrade().map(|fired| WeakWatch { fired, is_claimed })
+        let claimed_by = Arc::clone(&self.claimed_by);
+        self.fired.downgrade().map(|fired| WeakWatch { fired, claimed_by })
     }
 }
 
@@ -94,14 +115,14 @@ impl Watch {
 #[derive(Debug)]
 pub(super) struct WeakWatch {
     fired: WeakShared<BoxFuture<'static, Event>>,
-    is_claimed: Arc<AtomicBool>,
+    claimed_by: Arc<AtomicU64>,
 }
 
 impl WeakWatch {
     /// The watch, if somebody still holds it and it has not fired.
     pub(super) fn upgrade(&self) -> Option<Watch> {
-        let is_claimed = Arc::clone(&self.is_claimed);
-        let watch = Watch { fired: self.fired.upgrade()?, seen: None, is_claimed };
+        let claimed_by = Arc::clone(&self.claimed_by);
+        let watch = Watch { fired: self.fired.upgrade()?, seen: None, claimed_by };
         watch.fired().is_none().then_some(watch)
     }
 }

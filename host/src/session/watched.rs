@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::watch::{Watch, WeakWatch};
+use super::watch::{Kin, Watch, WeakWatch};
 
 /// Data watches that stand, by path.
 ///
@@ -23,9 +23,8 @@ impl WatchedZnodes {
     /// Notes a watch set while reading the znode with this `czxid`. It takes the place of an
     /// earlier one, and knows of the znode's claim what that knew.
     pub(super) fn note(&mut self, path: &str, czxid: i64, watch: &Watch) {
-        let is_claimed = |earlier: &Watch| earlier.is_claimed();
-        if self.standing(path, czxid).as_ref().is_some_and(is_claimed) {
-            watch.note_claim();
+        if let Some(earlier) = self.standing(path, czxid) {
+            watch.note_claim(earlier.claimed_by());
         }
         if let Some(weak) = watch.downgrade() {
             self.standing.insert(path.to_owned(), (czxid, weak));
@@ -37,9 +36,9 @@ impl WatchedZnodes {
     }
 
     /// A standing watch on that very znode, for the claim of it to share.
-    pub(super) fn share_with_claim(&mut self, path: &str, czxid: i64) -> Option<Watch> {
+    pub(super) fn share_with_claim(&mut self, path: &str, czxid: i64, by: Kin) -> Option<Watch> {
         let watch = self.standing(path, czxid);
-        watch.inspect(Watch::note_claim)
+        watch.inspect(|watch| watch.note_claim(by))
     }
 
     fn standing(&mut self, path: &str, czxid: i64) -> Option<Watch> {
@@ -59,6 +58,8 @@ mod tests {
 
     use super::*;
 
+    const US: Kin = Kin::of(&[1; 32]);
+
     fn standing() -> Watch {
         Watch::new(pending().boxed())
     }
@@ -68,11 +69,12 @@ mod tests {
         let mut watched = WatchedZnodes::default();
         let before = standing();
         watched.note("/a", 1, &before);
-        let claim = watched.share_with_claim("/a", 1).unwrap();
-        assert!(claim.is_claimed() && before.is_claimed());
+        let claim = watched.share_with_claim("/a", 1, US).unwrap();
+        assert!(claim.is_claimed_by(US) && before.is_claimed_by(US));
         let after = standing();
         watched.note("/a", 1, &after);
-        assert!(after.is_claimed());
+        assert!(after.is_claimed_by(US));
+        assert!(!after.is_claimed_by(Kin::of(&[2; 32])) && !after.is_claimed_by(Kin::NONE));
     }
 
     #[test]
@@ -80,17 +82,17 @@ mod tests {
         let mut watched = WatchedZnodes::default();
         let old = standing();
         watched.note("/a", 1, &old);
-        old.note_claim();
+        old.note_claim(US);
         let new = standing();
         watched.note("/a", 2, &new);
-        assert!(!new.is_claimed());
-        assert!(watched.share_with_claim("/a", 1).is_none());
+        assert!(!new.is_claimed_by(US));
+        assert!(watched.share_with_claim("/a", 1, US).is_none());
     }
 
     #[test]
     fn a_watch_that_nobody_holds_is_shared_with_nobody() {
         let mut watched = WatchedZnodes::default();
         watched.note("/a", 1, &standing());
-        assert!(watched.share_with_claim("/a", 1).is_none());
+        assert!(watched.share_with_claim("/a", 1, US).is_none());
     }
 }

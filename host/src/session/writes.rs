@@ -146,7 +146,8 @@ impl Seat {
                 "another participant of this host is just creating {path}: try again"
             )));
         }
-        let entry = self.ledger().open(Trace::Named { path: path.to_owned() });
+        let trace = Trace::Named { path: path.to_owned() };
+        let entry = self.ledger().open(trace, self.core.standing());
         Ok(Ticket::Creates { path: path.to_owned(), entry })
     }
 

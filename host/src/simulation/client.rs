@@ -17,7 +17,7 @@ use super::history::{HostId, What};
 use super::network::{Counted, Inbox, Network};
 use super::recorder::Recorder;
 use crate::session::{
-    Acl, Connection, Ending, Ensemble, Event, Failure, Reply, Request, Watch, Watching,
+    Acl, Connection, Ending, Ensemble, Event, Failure, Reply, Request, Watch, Watching, Write,
 };
 use crate::tasks::Tasks;
 
@@ -376,11 +376,7 @@ impl Inner {
         let xid = state.next_xid;
         state.next_xid += 1;
         let frame = frames::request(xid, &request, acl);
-        let counted = match request {
-            // The heartbeat.
-            Request::Exists(ref path, Watching::No) if path == "/" => Counted::No,
-            _ => Counted::Yes,
-        };
+        let counted = if is_heartbeat(&request) { Counted::No } else { Counted::Yes };
         if counted == Counted::Yes {
             let (name, path) = frames::describe(&request);
             let (name, path) = (name.to_owned(), path.to_owned());
@@ -472,6 +468,20 @@ impl Drop for Disarm {
             client.disarm(self.key.0, &self.key.1);
         }
     }
+}
+
+/// Whether it comes from the session's monitor: those about the root, which is no participant's.
+fn is_heartbeat(request: &Request) -> bool {
+    match request {
+        Request::Exists(path, Watching::No) | Request::Sync(path) => path == "/",
+        Request::Write(write) => is_about_the_root(write),
+        Request::Multi(writes) => writes.iter().all(is_about_the_root),
+        _ => false,
+    }
+}
+
+fn is_about_the_root(write: &Write) -> bool {
+    matches!(write, Write::Check { path, .. } | Write::Delete { path, .. } if path == "/")
 }
 
 impl Ensemble for Client {

@@ -77,6 +77,47 @@ async fn check_dropped(joining: Joining, nth: usize, is_created: bool) -> Result
 }
 
 #[tokio::test]
+async fn a_delete_that_the_server_has_no_time_for_is_asked_for_again() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    for code in [-127, -7, -122] {
+        let path = hold(&seat, &room.path).await?;
+        let deletes = Match::opcode(Opcode::Delete).under(&path);
+        let refusals =
+            [1, 2].map(|nth| room.proxy.inject(deletes.clone().nth(nth), Action::Refuse(code)));
+        seat.release(&path).await?;
+        for refusal in refusals {
+            refusal.struck().await?;
+        }
+        assert!(room.admin.stat(&path).await?.is_none(), "after {code}");
+        // What the janitor does, too.
+        let path = hold(&seat, &room.path).await?;
+        let deletes = Match::opcode(Opcode::Delete).under(&path);
+        let refusal = room.proxy.inject(deletes, Action::Refuse(code));
+        drop(pin!(seat.release(&path)).as_mut().now_or_never());
+        refusal.struck().await?;
+        room.admin.wait_gone(&path).await?;
+        round_trip(&seat).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_in_a_hurry_leaves_the_rest_to_the_janitor() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let path = hold(&seat, &room.path).await?;
+    room.disconnect().await?;
+    // Nobody is there to delete it, and nobody waits for that.
+    seat.release_until(&path, std::future::ready(())).await?;
+    assert!(!seat.has_claim());
+    room.proxy.heal();
+    room.admin.wait_gone(&path).await?;
+    round_trip(&seat).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_release_dropped_midway_still_deletes() -> Result<()> {
     for fault in [Action::HalfOpen, Action::StallReplies, Action::DropReplyAndCut(Cut::Reset)] {
         let room = Room::open(TIMEOUT).await?;
