@@ -9,6 +9,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -17,12 +18,10 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::process::Program;
+use crate::scratch;
 
 /// Where iproute2 keeps the namespaces that have a name.
 const NAMESPACES: &str = "/run/netns";
-
-/// What stands before the names of ours; the id of the process that made them follows.
-const PREFIX: &str = "wok-tests-";
 
 /// Some sites and a hub. All of it is gone when the value is dropped; what a process left that was
 /// killed is removed by the next.
@@ -48,7 +47,7 @@ impl Network {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         sweep();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{PREFIX}{}-{count}", std::process::id());
+        let name = format!("{}.{count}", scratch::name()?);
         let mut network = Network { hub: format!("{name}-hub"), sites: Vec::new() };
         ip(&["netns", "add", &network.hub]).context(
             "network namespaces are made by root with `ip`, of the package iproute2: run the tests \
@@ -157,18 +156,27 @@ impl Site {
         ["ip", "netns", "exec", &self.namespace]
     }
 
+    /// Has a thread live here. What it opens stays here when the thread ends.
+    ///
+    /// # Errors
+    /// If the site is gone.
+    pub fn enter(&self) -> Result<()> {
+        let path = format!("{NAMESPACES}/{}", self.namespace);
+        let namespace = File::open(&path).context(path)?;
+        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+        Ok(())
+    }
+
     /// A connection from here.
     ///
     /// # Errors
     /// As where it is tried from a program that runs here.
     pub async fn connect(&self, address: SocketAddr) -> Result<tokio::net::TcpStream> {
-        let path = format!("{NAMESPACES}/{}", self.namespace);
-        // A socket stays in the namespace in which it was made. The thread ends with it.
+        let site = self.clone();
+        // The thread is of this connection alone, for it does not come back.
         let connected = tokio::task::spawn_blocking(move || {
             let inside = thread::spawn(move || -> Result<TcpStream> {
-                let namespace = File::open(&path).context("the site's namespace")?;
-                let kind = Some(LinkNameSpaceType::Network);
-                move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), kind)?;
+                site.enter()?;
                 Ok(TcpStream::connect(address)?)
             });
             inside.join().unwrap_or_else(|_| bail!("the thread of a site failed"))
@@ -202,73 +210,18 @@ fn judge(outcome: io::Result<Output>, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes the namespaces of processes that are gone.
+/// Removes the namespaces of test processes that are gone.
 fn sweep() {
     for entry in fs::read_dir(NAMESPACES).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
-        let process = rest.split('-').next().unwrap_or_default();
-        if !fs::exists(format!("/proc/{process}")).unwrap_or(true) {
+        let owner = name.split_once('.').map(|(owner, _)| owner).filter(|owner| is_ours(owner));
+        if owner.is_some_and(|owner| !scratch::exists(owner)) {
             // Another process may sweep as well.
             ip(&["netns", "del", &name]).ok();
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-    use std::time::Duration;
-
-    use rustix::thread::move_into_link_name_space;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-    use super::*;
-
-    /// Answers every byte with itself, in a site.
-    fn echo(site: &Site) -> SocketAddr {
-        let (path, address) = (format!("{NAMESPACES}/{}", site.namespace), site.address);
-        let (told, heard) = std::sync::mpsc::channel();
-        thread::spawn(move || {
-            let namespace = File::open(path).unwrap();
-            let kind = Some(LinkNameSpaceType::Network);
-            move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), kind).unwrap();
-            let listener = TcpListener::bind((address, 0)).unwrap();
-            told.send(listener.local_addr().unwrap()).unwrap();
-            for stream in listener.incoming() {
-                let stream = stream.unwrap();
-                thread::spawn(move || io::copy(&mut &stream, &mut &stream));
-            }
-        });
-        heard.recv().unwrap()
-    }
-
-    async fn is_echoed(stream: &mut tokio::net::TcpStream) -> bool {
-        stream.write_all(b"x").await.unwrap();
-        // Long for a machine that talks to itself; what is lost never comes while it is cut.
-        let answer = tokio::time::timeout(Duration::from_millis(500), stream.read_u8()).await;
-        answer.is_ok_and(|byte| byte.unwrap() == b'x')
-    }
-
-    #[tokio::test]
-    async fn what_is_sent_on_a_link_that_is_cut_vanishes_until_it_is_mended() {
-        let network = Network::new(3).unwrap();
-        let [a, b, c] = network.sites() else { panic!("three sites") };
-        let (of_b, of_a) = (echo(b), echo(a));
-        let mut a_to_b = a.connect(of_b).await.unwrap();
-        let mut b_to_a = b.connect(of_a).await.unwrap();
-        let mut c_to_b = c.connect(of_b).await.unwrap();
-        let mut within = a.connect(of_a).await.unwrap();
-        assert!(is_echoed(&mut a_to_b).await && is_echoed(&mut c_to_b).await);
-        network.cut(0, 1).unwrap();
-        assert!(!is_echoed(&mut a_to_b).await && !is_echoed(&mut b_to_a).await);
-        assert!(is_echoed(&mut c_to_b).await && is_echoed(&mut within).await);
-        network.mend(0, 1).unwrap();
-        // It arrives late, after the sender has sent it again.
-        assert_eq!(a_to_b.read_u8().await.unwrap(), b'x');
-        network.isolate(1).unwrap();
-        assert!(!is_echoed(&mut c_to_b).await);
-        network.join(1).unwrap();
-        assert_eq!(c_to_b.read_u8().await.unwrap(), b'x');
-    }
+fn is_ours(owner: &str) -> bool {
+    owner.starts_with(scratch::PREFIX)
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-const PREFIX: &str = "wok-tests-";
+pub(crate) const PREFIX: &str = "wok-tests-";
 const LOCK: &str = "lock";
 
 /// A new empty directory, removed when the value is dropped.
@@ -19,6 +19,21 @@ const LOCK: &str = "lock";
 /// If the system's temporary directory is not writable.
 pub fn dir() -> Result<TempDir> {
     TempDir::new_in(root()?).context("create a temporary directory")
+}
+
+/// The name of this test process's root, for things that are no files: they are left over once there
+/// is no such directory any more.
+///
+/// # Errors
+/// As [`dir`].
+pub(crate) fn name() -> Result<String> {
+    let name = root()?.file_name().context("the root's name")?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Whether a root of that name is there: its process lives, or nobody has swept after it yet.
+pub(crate) fn exists(name: &str) -> bool {
+    std::env::temp_dir().join(name).exists()
 }
 
 struct Root {

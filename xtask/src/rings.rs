@@ -13,6 +13,7 @@ use crate::progress::{self, spell};
 use crate::setup::{self, Purpose};
 use crate::{process, stop, workspace};
 
+mod namespaces;
 mod summary;
 
 use summary::Figures;
@@ -25,6 +26,9 @@ const REAL: &str = "wok-tests";
 
 /// The test of recipes in simulation.
 const SIMULATION: &str = "simulation";
+
+/// The test that cuts servers off from each other, which takes network namespaces.
+const PARTITION: &str = "partition";
 
 /// A test of another package that needs one.
 const REAL_TEST: (&str, &str) = ("wok-embedded", "hand_over");
@@ -70,6 +74,7 @@ impl Ring {
         let mut targets: Vec<String> = workspace::integration_tests()?
             .into_iter()
             .filter(|(package, test)| ring_of(package, test) == self)
+            .filter(|(_, test)| test != PARTITION || namespaces::are_to_be_had().is_ok())
             .map(|(_, test)| format!("--test={test}"))
             .collect();
         if self == Self::Units {
@@ -111,6 +116,11 @@ pub(crate) fn test(arguments: &Arguments) -> Result<()> {
     for ring in rings {
         // The same command runs although its build failed: it says so in its own figures.
         rows.push(part(ring.title(), |figures| play(*ring, deadline, figures))?);
+        if matches!(ring, Ring::Real)
+            && let Err(why) = namespaces::are_to_be_had()
+        {
+            rows.push(not_played(&why));
+        }
     }
     conclude(&rows)
 }
@@ -125,6 +135,13 @@ fn part(title: &str, body: impl FnOnce(&mut Figures) -> Result<()>) -> Result<Ro
         eprintln!("error: {title}: {error:#}");
     }
     Ok(Row { title: title.to_owned(), took: started.elapsed(), figures, outcome })
+}
+
+/// What only root can play is said loudly where it is not played, and passes nowhere for it.
+fn not_played(why: &anyhow::Error) -> Row {
+    let title = "partitions: NOT PLAYED".to_owned();
+    progress::wrong(&format!("{title}: {why:#}; run as root to have them played"));
+    Row { title, took: Duration::ZERO, figures: Figures::default(), outcome: Ok(()) }
 }
 
 fn build(deadline: Instant) -> Result<()> {
@@ -167,7 +184,11 @@ fn conclude(rows: &[Row]) -> Result<()> {
     for row in rows {
         let figures = row.figures.with_outcome(row.outcome.is_ok());
         sum.add(figures);
-        let mark = if row.outcome.is_ok() { "✓" } else { "✗" };
+        let mark = match row.outcome {
+            Ok(()) if row.took.is_zero() => "!",
+            Ok(()) => "✓",
+            Err(_) => "✗",
+        };
         progress::say!("{mark} {:<32} {:>14}  {}", row.title, spell(row.took), figures.spell());
     }
     progress::say!("\n{}", sum.closing_line());

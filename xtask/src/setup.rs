@@ -109,6 +109,14 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("git")],
         remedy: "git, on PATH",
     };
+    let namespaces = Part {
+        name: "iproute2",
+        look: server::iproute,
+        other_way: None,
+        // Partitions are played in network namespaces.
+        packages: || vec![Package::any("iproute2")],
+        remedy: "ip, of the package iproute2, on PATH",
+    };
     let compiler = Part {
         name: "C++ compiler",
         look: server::compiler,
@@ -129,7 +137,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         Purpose::Run => vec![guest_toolchain],
         Purpose::Test => {
             let [clang, node] = other_languages();
-            vec![guest_toolchain, java, zookeeper, python, git, clang, node]
+            vec![guest_toolchain, java, zookeeper, python, git, namespaces, clang, node]
         }
     }
 }

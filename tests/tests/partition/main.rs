@@ -13,5 +13,6 @@
 
 mod ground;
 mod host;
+mod links;
 mod rounds;
 mod slow;

@@ -1,10 +1,13 @@
 //! Rules 3 and 8: what a claim is, how its loss is told, and writes that depend on it.
 
+use std::future::poll_fn;
 use std::pin::pin;
 
 use anyhow::{Context, Result};
 use futures_util::FutureExt;
-use wok::session::{CreateMode, Failure, Owner, Refusal, Reply, Request, Seat, Write, Written};
+use wok::session::{
+    CreateMode, Event, Failure, Owner, Refusal, Reply, Request, Seat, Watching, Write, Written,
+};
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Match};
@@ -151,6 +154,39 @@ async fn a_neighbours_watch_makes_a_claim_cost_no_request() -> Result<()> {
     round_trip(&seat).await?;
     room.admin.delete(&path).await?;
     assert_eq!(loss(&seat).await?, path);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_znode_that_goes_by_no_work_of_ours_is_a_doubt_however_it_was_watched() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (seat, waiter, other) = (room.seat(), room.seat(), room.seat());
+    let watching = [
+        |path: String| Request::GetData(path, Watching::Yes),
+        |path: String| Request::Exists(path, Watching::Yes),
+    ];
+    for watch in watching {
+        // The waiter watches two znodes of this session, of which somebody deletes one: the session
+        // may be ending, and the other be gone as well without a word yet.
+        let (gone, _) = other.contend(&room.path, contender(), Vec::new()).await?;
+        let (path, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+        let watched = waiter.submit(watch(gone.clone())).await?;
+        let _shared = watch_data(&waiter, &path).await?;
+        room.admin.delete(&gone).await?;
+        round_trip(&waiter).await?;
+        let (Reply::Data(.., Some(mut fired)) | Reply::Exists(_, Some(mut fired))) = watched else {
+            panic!("{watched:?}")
+        };
+        assert_eq!(
+            within("its deletion", poll_fn(|cx| fired.poll_fired(cx))).await?,
+            Event::Deleted
+        );
+        room.proxy.clear_log();
+        seat.claim(&path).await?;
+        let reads = Match::opcode(Opcode::GetData).under(&path);
+        assert_eq!(room.proxy.requests(&reads).len(), 1, "a doubt asks for a look");
+        seat.release(&path).await?;
+    }
     Ok(())
 }
 

@@ -52,6 +52,11 @@ pub(super) fn git() -> Result<Option<String>> {
     first_line("git", &["--version"])
 }
 
+/// What makes network namespaces, for the tests that cut servers off from each other.
+pub(super) fn iproute() -> Result<Option<String>> {
+    first_line("ip", &["-Version"])
+}
+
 /// What compiler of C++ is there.
 pub(super) fn compiler() -> Result<Option<String>> {
     first_line("c++", &["-dumpfullversion"])

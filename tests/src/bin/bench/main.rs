@@ -8,6 +8,7 @@
 //! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
 //! - [`cycle`]: an acquire and its release with nobody else about.
 //! - [`contention`]: many participants of one lock, on one session.
+//! - [`heartbeats`]: what a session costs the ensemble.
 //! - [`kill`]: the hand-over after a crash.
 //! - [`embedded`]: wok's own server beside Apache ZooKeeper.
 //! - [`simulation`]: runs of the lock in simulation.
@@ -19,6 +20,7 @@ mod contention;
 mod cycle;
 mod embedded;
 mod ground;
+mod heartbeats;
 mod kill;
 mod lock;
 mod measure;
@@ -44,6 +46,7 @@ const BENCHES: &[Bench] = &[
     ("sandbox", sandbox::bench),
     ("cycle", cycle::bench),
     ("contention", contention::bench),
+    ("heartbeats", heartbeats::bench),
     ("kill", kill::bench),
     ("embedded", embedded::bench),
     ("simulation", simulation::bench),
