@@ -13,7 +13,7 @@ use super::state::{ChildList, State};
 use super::surroundings::LogLevel;
 use crate::session;
 
-/// How long the release of a znode is waited for when the operation is cancelled: half of the second
+/// How long releases are waited for, all together, when the operation is cancelled: half of the second
 /// that the component has to return in.
 const WITHDRAWAL: Duration = Duration::from_millis(500);
 
@@ -149,10 +149,7 @@ impl State {
         let paths = self.seen(|| vec![path.clone()]);
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
-            let hurry = async {
-                scope.cancelled().await;
-                tokio::time::sleep(WITHDRAWAL).await;
-            };
+            let hurry = scope.cancelled_for(WITHDRAWAL);
             settled(seat.release_until(&path, hurry).await).await
         };
         let done = self.run_errand("release", paths, |_| None, errand).await;

@@ -1,8 +1,11 @@
 //! Cancellation of the operation under way.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// The operation that a participant has under way, as far as cancelling it goes.
 ///
@@ -12,6 +15,8 @@ use tokio::sync::Notify;
 pub struct OperationScope {
     is_cancelled: AtomicBool,
     changed: Notify,
+    /// When it was cancelled, if it is.
+    since: Mutex<Option<Instant>>,
 }
 
 impl OperationScope {
@@ -28,6 +33,7 @@ impl OperationScope {
     /// Withdraws the operation under way: the host call in which it is blocked and every later one
     /// except `release` answer `cancelled`.
     pub fn cancel(&self) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
         self.is_cancelled.store(true, Ordering::Release);
         self.changed.notify_waiters();
     }
@@ -52,6 +58,18 @@ impl OperationScope {
             }
             changed.await;
         }
+    }
+}
+
+impl OperationScope {
+    /// Completes when the operation has been cancelled for that long.
+    ///
+    /// # Cancellation
+    /// Nothing is lost when this is dropped.
+    pub(super) async fn cancelled_for(&self, time: Duration) {
+        self.cancelled().await;
+        let since = *self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        tokio::time::sleep_until(since.unwrap_or_else(Instant::now) + time).await;
     }
 }
 

@@ -146,27 +146,30 @@ impl Core {
     /// # Errors
     /// `SessionLost` if there is none.
     pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
-        if self.silence() < self.timing.heartbeat() || self.omits(Omission::GrantOnOldContact) {
+        let is_fresh = self.silence() < self.timing.heartbeat() && self.is_live();
+        if is_fresh || self.omits(Omission::GrantOnOldContact) {
             return Ok(());
         }
         // Boxed, as it is rare: a future has room for every branch.
         Box::pin(self.ask_for_contact()).await
     }
 
+    /// Asks until there is contact. After a long silence one answer is not enough: the leader may
+    /// have been told of nothing yet, and end the session any moment.
     async fn ask_for_contact(&self) -> Result<(), Failure> {
         let begun = self.now();
-        while self.contact().newest() < begun {
+        loop {
             match self.ask(Request::no_change()).await {
-                Err(Failure::Refused { refusal, .. }) if refusal.may_pass() => {
-                    let pause = tokio::time::sleep(self.timing.heartbeat());
-                    self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;
-                }
-                // A refusal that the ensemble agrees on is contact as well.
+                // A refusal that the ensemble agrees on is contact as well; another one may pass.
                 Ok(_) | Err(Failure::Refused { .. }) => {}
                 Err(other) => return Err(other),
             }
+            if self.contact().newest() >= begun && self.is_live() {
+                return Ok(());
+            }
+            let pause = tokio::time::sleep(self.timing.heartbeat());
+            self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;
         }
-        Ok(())
     }
 
     /// Whether the session may be believed in at this very moment.
