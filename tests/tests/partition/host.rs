@@ -33,9 +33,10 @@ const RECIPES: [(&str, &str, &str); 3] = [
     ("scheduler", "leader-election", "volunteer"),
 ];
 
-/// What a command says of itself in the file: who runs it, and for which recipe.
+/// What a command says of itself in the file: for which recipe it runs, with which fence, and who
+/// runs it.
 fn chatter(order: &OrderFile, name: &str, recipe: &str) -> String {
-    let line = format!("${{EPOCHREALTIME/./}}000 {name} {recipe}");
+    let line = format!("${{EPOCHREALTIME/./}}000 {recipe} $WOK_FENCE {name}");
     let path = order.path().display();
     // Waits by reading from a pipe into which nobody writes: many of these run side by side, and none
     // of them is to start a process for each line.

@@ -1,6 +1,6 @@
 //! Rounds: a host holds, another waits, a link is cut.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -17,36 +17,46 @@ const TIMEOUTS: [u64; 3] = [4, 10, 30];
 /// How long the next holder waited after the last line of the one before it.
 type Gap = Duration;
 
+/// A line of a command: for which recipe, with which fence, who.
+fn read(label: &str) -> Result<(&str, i64, &str)> {
+    let words: Vec<&str> = label.split(' ').collect();
+    let [recipe, fence, name] = words[..] else { anyhow::bail!("the line {label:?}") };
+    Ok((recipe, fence.parse()?, name))
+}
+
 async fn commands_run(order: &OrderFile, name: &str, count: usize) -> Result<()> {
     eventually(&format!("the commands of {name}"), async || {
-        let prefix = format!("{name} ");
-        let labels = order.labels()?;
-        let running: BTreeSet<&String> =
-            labels.iter().filter(|label| label.starts_with(&prefix)).collect();
+        let mut running = BTreeSet::new();
+        for label in order.labels()? {
+            let (recipe, _, who) = read(&label)?;
+            if who == name {
+                running.insert(recipe.to_owned());
+            }
+        }
         Ok((running.len() == count).then_some(()))
     })
     .await
 }
 
-/// Nothing of the holder's comes after the first line of the next for the same recipe; the shortest
-/// time between the two.
+/// Once a holder has written, nobody with a lower fence writes: a link that flaps may take a claim to
+/// and fro. Answers the shortest time between the last line of one holder and the first of the next.
 fn judge(order: &OrderFile) -> Result<Option<Gap>> {
-    let entries = order.entries()?;
+    let mut newest: BTreeMap<String, (i64, Duration)> = BTreeMap::new();
     let mut shortest: Option<Gap> = None;
-    for first in entries.iter().filter(|entry| entry.label.starts_with("B ")) {
-        let recipe = first.label.trim_start_matches("B ");
-        let holders = format!("A {recipe}");
-        let begin = entries.iter().position(|entry| entry.label == first.label);
-        let end = entries.iter().rposition(|entry| entry.label == holders);
-        let (begin, end) = (begin.context("its own line")?, end.context("the holder's line")?);
-        let (next, last) = (&entries[begin], &entries[end]);
-        ensure!(
-            end < begin,
-            "two holders of {recipe}: A wrote for {:?} after B had begun",
-            last.at.saturating_sub(next.at)
-        );
-        let gap = next.at.saturating_sub(last.at);
-        shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
+    for entry in order.entries()? {
+        let (recipe, fence, who) = read(&entry.label)?;
+        if let Some((before, last)) = newest.insert(recipe.to_owned(), (fence, entry.at)) {
+            ensure!(
+                before <= fence,
+                "two holders of {recipe}: {who} wrote with fence {fence}, {:?} after a line with \
+                 {before}",
+                entry.at.saturating_sub(last)
+            );
+            if before < fence {
+                let gap = entry.at.saturating_sub(last);
+                shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
+            }
+        }
     }
     Ok(shortest)
 }
