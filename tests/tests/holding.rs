@@ -8,6 +8,9 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+#[path = "holding/survivors.rs"]
+mod survivors;
+
 use anyhow::{Context, Result};
 use wok_tests::admin::{self, Admin};
 use wok_tests::process::{OrderFile, Program, Running, Signal};

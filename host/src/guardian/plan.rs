@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::record::Report;
 use crate::clock::Boottime;
 
+/// How long one attempt to kill the command may take, on the busiest machine.
+const KILLING: Duration = Duration::from_secs(1);
+
 /// What is to be done with the command now. Each but `Kill` is said once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
@@ -123,6 +126,15 @@ impl Plan {
             Phase::Killing { .. } => return None,
         };
         Some(at.saturating_duration_since(now))
+    }
+
+    /// Until when whoever acts on this plan has something to show for it: at the deadline the kill
+    /// begins, and from then on it is tried again and again.
+    pub(super) fn next_sign_of_life(&self, now: Boottime) -> Boottime {
+        match self.phase {
+            Phase::Running | Phase::Stopping { .. } => self.deadline,
+            Phase::Killing { .. } => now + KILLING,
+        }
     }
 
     /// Whether it has come to killing.
