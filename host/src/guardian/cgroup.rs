@@ -8,6 +8,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// How the groups of commands are called: behind it are wok's process id and the command's mark.
+const PREFIX: &str = "wok-";
+
 /// A command's group, below the group that wok runs in.
 #[derive(Debug, Clone)]
 pub(super) struct Cgroup(PathBuf);
@@ -15,7 +18,9 @@ pub(super) struct Cgroup(PathBuf);
 impl Cgroup {
     /// A new one; none where this process may not make one that can be killed.
     pub(super) fn create(mark: &str) -> Option<Self> {
-        let directory = own_directory()?.join(format!("wok-{mark}"));
+        let own = own_directory()?;
+        sweep(&own);
+        let directory = own.join(format!("{PREFIX}{}-{mark}", std::process::id()));
         fs::create_dir(&directory).ok()?;
         let group = Cgroup(directory);
         // A group inside a threaded one takes no processes.
@@ -63,6 +68,23 @@ impl Cgroup {
 
     fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
+    }
+}
+
+/// Removes the empty groups that a wok left behind because it was killed with all of its helpers.
+///
+/// A wok that seems dead because it is in another namespace of process ids loses its group at worst
+/// before its command is in it, and the command goes without.
+fn sweep(own: &Path) {
+    for entry in fs::read_dir(own).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let wok = rest.and_then(|rest| rest.split_once('-')?.0.parse::<u32>().ok());
+        let is_left = wok.is_some_and(|wok| !Path::new(&format!("/proc/{wok}")).exists());
+        let group = Cgroup(entry.path());
+        if is_left && !group.is_populated() {
+            group.remove();
+        }
     }
 }
 

@@ -248,6 +248,17 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_of_life_is_due_at_the_deadline_and_after_each_attempt_to_kill() {
+        let mut plan = plan(110, 2);
+        assert_eq!(plan.next_sign_of_life(at(101)), at(110));
+        plan.stop();
+        assert_eq!(plan.due(at(101), false), Due::Stop);
+        assert_eq!(plan.next_sign_of_life(at(101)), at(110), "a stop is in no hurry");
+        plan.kill(false);
+        assert_eq!(plan.next_sign_of_life(at(102)), at(103));
+    }
+
+    #[test]
     fn a_stop_timeout_that_does_not_fit_is_cut_to_half_of_the_time() {
         let mut plan = plan(110, 60);
         assert_eq!(plan.due(at(104), false), Due::Nothing);
