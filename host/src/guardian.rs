@@ -419,13 +419,11 @@ impl Guardian {
         // Once more after nothing was found: what a look missed was born of one that it killed.
         let (mut clean, mut pause) = (0, SWEEP.0);
         while clean < 2 {
-            if self.kill() {
-                clean += 1;
-                pause = SWEEP.0;
-            } else {
-                clean = 0;
-                pause = (pause + SWEEP.0).min(SWEEP.1);
-            }
+            let before = self.survivors();
+            clean = if self.kill() { clean + 1 } else { 0 };
+            // Only who stays can wait: others are being born all the time.
+            let is_stuck = clean == 0 && self.survivors() == before;
+            pause = if is_stuck { (pause * 2).min(SWEEP.1) } else { SWEEP.0 };
             sleep(pause).await;
         }
         let terminal = self.home.and_then(Terminal::open);

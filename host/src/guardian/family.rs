@@ -9,10 +9,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper, waitpid,
+};
 use tokio::process::{Child, Command};
 
-use super::tree::Process;
+use super::tree::{self, Process};
 
 static FAMILY: Mutex<Family> = Mutex::new(Family { helpers: BTreeSet::new(), adopts: false });
 
@@ -70,6 +72,18 @@ impl Family {
     /// Whether this process came here because its guardian died.
     pub(super) fn is_orphan(&self, process: &Process) -> bool {
         self.adopts && process.parent == getpid().as_raw_pid() && !self.is_helper(process.pid)
+    }
+
+    /// Kills the orphans themselves, not what is below them.
+    pub(super) fn kill_orphans(&self) {
+        if !self.adopts {
+            return;
+        }
+        for child in tree::children() {
+            if !self.is_helper(child) {
+                let _ = kill_process(child, Signal::KILL);
+            }
+        }
     }
 
     /// Takes the status of an orphan that has ended.

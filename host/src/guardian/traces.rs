@@ -32,6 +32,7 @@ impl Traces {
             cgroup.kill();
         }
         let family = family();
+        family.kill_orphans();
         let all = tree::processes()?;
         let orphans = all.iter().filter(|it| family.is_orphan(it)).map(|it| it.pid);
         let kin: HashSet<Pid> =

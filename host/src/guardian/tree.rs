@@ -60,22 +60,18 @@ pub(super) fn signal_descendants(signal: Signal) {
     }
 }
 
-/// Kills the direct children of this process, without a look at the rest of the machine.
+/// The direct children of this process's first thread, among them whoever lost its parent, without
+/// a look at the rest of the machine.
 ///
 /// A process that forks, exits, and does the same in its child again has moved on by the time a
 /// whole scan is done. Each of its generations becomes this process's child, and this is short
 /// enough to meet one.
-pub(super) fn kill_children() {
+pub(super) fn children() -> Vec<Pid> {
     let own = getpid().as_raw_pid();
     // Absent on kernels without `CONFIG_PROC_CHILDREN`; the whole scan is then all there is.
-    let Ok(children) = fs::read_to_string(format!("/proc/{own}/task/{own}/children")) else {
-        return;
-    };
-    for pid in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+    let children = children.unwrap_or_default();
+    children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
 /// The session of this process, as `/proc` numbers it: zero if its leader is outside the namespace

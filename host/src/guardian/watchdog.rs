@@ -16,7 +16,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, set_child_subreaper, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
+    set_child_subreaper, wait,
 };
 use rustix::time::Timespec;
 
@@ -315,7 +316,9 @@ impl Watchdog {
         }
         // The group first: that is one atomic step, so none of it forks its way out.
         self.signal_group(Signal::KILL);
-        tree::kill_children();
+        for child in tree::children() {
+            let _ = kill_process(child, Signal::KILL);
+        }
         tree::signal_descendants(Signal::KILL);
         self.sweep = (self.sweep * 2).min(SWEEP.1);
     }
