@@ -14,29 +14,25 @@ fn brief(order: &OrderFile, codes: &str) -> String {
 }
 
 /// Runs the daemon until it leaves for good, and looks how often the command has run by then.
-#[track_caller]
-fn check(restart: &str, codes: &str, said: [&'static str; 2]) -> impl Future<Output = Result<()>> {
+async fn check(restart: &str, codes: &str, said: [&str; 2]) -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
     let keys = format!(", restart = \"{restart}\"");
-    let (codes, times) = (codes.to_owned(), codes.split(' ').count());
-    async move {
-        let server = zookeeper::shared().await;
-        let admin = Admin::connect(server.address()).await?;
-        let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
-        let daemon = Daemon::with(server.address(), &root, &brief(&order, &codes), &keys)?;
-        let running = daemon.start()?;
-        running.wait_for_text("leaving for good").await?;
-        admin
-            .wait_children(&format!("{root}/election/scheduler"), "to leave", <[_]>::is_empty)
-            .await?;
-        running.signal(Signal::TERM)?;
-        let ended = running.ended().await?;
-        assert_eq!(ended.code(), Some(0), "{ended:?}");
-        assert_eq!(order.labels()?.len(), times, "{:?}", order.labels()?);
-        for text in said {
-            assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
-        }
-        Ok(())
+    let daemon = Daemon::with(server.address(), &root, &brief(&order, codes), &keys)?;
+    let running = daemon.start()?;
+    running.wait_for_text("leaving for good").await?;
+    let mount = format!("{root}/election/scheduler");
+    admin.wait_children(&mount, "to leave", <[_]>::is_empty).await?;
+    running.signal(Signal::TERM)?;
+    let ended = running.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let labels = order.labels()?;
+    assert_eq!(labels.len(), codes.split(' ').count(), "{labels:?}");
+    for text in said {
+        assert!(ended.stderr.contains(text), "{text}: {}", ended.stderr);
     }
+    Ok(())
 }
 
 #[tokio::test]
