@@ -58,7 +58,8 @@ while-held = {{ exec = ["sh", "-c", {polite}], stop-timeout = "500ms" }}
 #[tokio::test]
 async fn a_command_that_cannot_be_killed_holds_up_its_own_recipe_only() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("NOT PROVEN HERE: only root can make a command that its wok may not kill");
+        eprintln!("not run: only root can make a command that its wok may not kill");
+        assert!(std::env::var_os("CI").is_none(), "continuous integration is to run it");
         return Ok(());
     }
     let server = zookeeper::shared().await;
