@@ -69,7 +69,7 @@ use tokio::io::Interest;
 use tokio::net::UnixDatagram;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
 use self::cgroup::Cgroup;
@@ -183,6 +183,10 @@ struct State {
     /// By when the command is to be gone because wok said so.
     ends_by: Option<Boottime>,
     unsent: VecDeque<Order>,
+    next_look: Instant,
+    /// When wok kills by itself again, if the guardian is still overdue, and the pause before that.
+    next_help: Boottime,
+    pause: Duration,
     traces: Traces,
     /// Who was alive when wok last tried to kill the command itself.
     survivors: Vec<Pid>,
@@ -259,6 +263,9 @@ impl Guardian {
                 deadline: options.deadline,
                 ends_by: None,
                 unsent: VecDeque::new(),
+                next_look: Instant::now() + LOOK,
+                next_help: Boottime::from_nanos(0),
+                pause: LOOK,
                 traces,
                 survivors: Vec::new(),
                 outcome: None,
@@ -320,29 +327,19 @@ impl Guardian {
     ///
     /// Nothing is lost; it can be called again, and after it completed says the same again.
     pub async fn wait(&self) -> Outcome {
-        let mut help_at = Boottime::from_nanos(0);
-        let mut pause = LOOK;
         let outcome = loop {
             if let Some(outcome) = self.hear() {
                 break outcome;
             }
+            // Kept outside of this future: who calls it again and again must not put it off.
+            let next_look = self.state().next_look;
             tokio::select! {
                 biased;
                 // Losing this branch loses nothing: readiness stays until `hear` finds the channel
                 // empty. An error is a runtime that shuts down, which the next look meets again.
                 _ = self.channel.readable() => {}
                 // A timer only: nothing to lose.
-                () = sleep(LOOK) => {
-                    self.send_unsent();
-                    self.wake_guardian();
-                    let now = Boottime::now();
-                    if now >= help_at && self.state().is_overdue(now) {
-                        // The kill takes long, or the guardian does not act.
-                        self.kill();
-                        pause = (pause * 2).min(SWEEP.1);
-                        help_at = now + pause;
-                    }
-                }
+                () = sleep_until(next_look) => self.look(),
             }
         };
         let outcome = match outcome {
@@ -392,6 +389,23 @@ impl Guardian {
                 Ok(Received::Nothing) | Err(_) => return None,
             }
         }
+    }
+
+    /// Looks after the guardian: what it has not been told, whether it was stopped, whether it acts.
+    fn look(&self) {
+        self.send_unsent();
+        self.wake_guardian();
+        let now = Boottime::now();
+        let mut state = self.state();
+        state.next_look = Instant::now() + LOOK;
+        if now < state.next_help || !state.is_overdue(now) {
+            return;
+        }
+        // The kill takes long, or the guardian does not act.
+        state.pause = (state.pause * 2).min(SWEEP.1);
+        state.next_help = now + state.pause;
+        drop(state);
+        self.kill();
     }
 
     /// Whoever stopped the guardian did not mean the command to outlive its claim.
