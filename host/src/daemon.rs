@@ -1,31 +1,39 @@
 //! The daemon: which participants should run, and what runs while they hold.
 //!
 //! [`prepare`](Prepared::new) checks a config against the modules it names; [`run`] keeps sessions
-//! open one after another, and on each of them one participant for every recipe with a `run`.
+//! open one after another, and for every recipe with a `run` a task that keeps one participant on
+//! the newest of them. The tasks share nothing but the session: whatever holds one of them up, a
+//! module that never stops talking or a command that cannot be killed, the others go on.
 
 mod acquire;
 mod backoff;
+mod epoch;
 mod held_command;
 mod keep;
 mod prepare;
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use acquire::{Acquire, Attempt, acquire};
 use backoff::Backoff;
+use epoch::Epoch;
 pub use held_command::{Held, HeldCommand, HeldEnd, Order, run_while_held};
-use keep::keep;
+use keep::Keep;
 pub use prepare::{Kept, PrepareError, Prepared, findings_about_modules};
 
 use crate::host::Host;
 use crate::session::{ConnectError, Session};
+use crate::tasks::Tasks;
 
 /// Runs until `shutdown` is cancelled, then releases everything in order: commands are stopped,
 /// participants leave, the session is closed.
 ///
-/// A lost session is followed by a new one on which every recipe starts afresh.
+/// A lost session is followed by a new one on which every recipe starts afresh, as soon as nothing
+/// is left of its command.
 ///
 /// # Errors
 /// The servers refuse the credentials: trying again would not help.
@@ -34,6 +42,29 @@ use crate::session::{ConnectError, Session};
 /// Do not drop it; cancel `shutdown`.
 pub async fn run(prepared: &Prepared, shutdown: &CancellationToken) -> Result<(), ConnectError> {
     let host = prepared.host();
+    let recipes = Tasks::on(Handle::current());
+    let (epochs, newest) = watch::channel(None);
+    for kept in prepared.kept() {
+        let keep = Keep::new(host.tasks().clone(), kept.clone());
+        recipes.spawn("recipe", keep.through(newest.clone()));
+    }
+    let last = open_sessions(host, &epochs, shutdown).await;
+    // No other session comes: a recipe that has ended its part in this one is done.
+    drop(epochs);
+    recipes.join().await;
+    if let Ok(Some(session)) = &last {
+        close(session).await;
+    }
+    host.shut_down().await;
+    last.map(drop)
+}
+
+/// Opens one session after another until it is told to stop; answers the one that is open then.
+async fn open_sessions(
+    host: &Host,
+    epochs: &watch::Sender<Option<Epoch>>,
+    shutdown: &CancellationToken,
+) -> Result<Option<Arc<Session>>, ConnectError> {
     let mut backoff = Backoff::default();
     while !shutdown.is_cancelled() {
         let session = match shutdown.run_until_cancelled(host.open_session()).await {
@@ -54,42 +85,23 @@ pub async fn run(prepared: &Prepared, shutdown: &CancellationToken) -> Result<()
         backoff.reset();
         let id = format!("{:#x}", session.id());
         tracing::info!(session = id, timeout = ?session.timing().timeout(), "connected");
-        epoch(prepared, host, &session, shutdown).await;
-        session.close().await;
-        tracing::info!(session = id, "session ended");
+        let epoch = Epoch { session: Arc::clone(&session), over: shutdown.child_token() };
+        epochs.send_replace(Some(epoch.clone()));
+        let Some(loss) = shutdown.run_until_cancelled(session.until_lost()).await else {
+            return Ok(Some(session));
+        };
+        tracing::warn!(reason = loss.as_str(), "session lost");
+        // What depends on it ends by itself. Nobody waits for that here: the recipes that are done
+        // with it go on with the next.
+        epoch.over.cancel();
+        close(&session).await;
     }
-    host.shut_down().await;
-    Ok(())
+    Ok(None)
 }
 
-/// One session epoch: every recipe's participant, until the session is lost or all are told to
-/// stop.
-async fn epoch(
-    prepared: &Prepared,
-    host: &Host,
-    session: &Arc<Session>,
-    shutdown: &CancellationToken,
-) {
-    let stop = shutdown.child_token();
-    let recipes = prepared.kept().map(|kept| keep(host, session, kept, &stop));
-    let all = async {
-        futures_util::future::join_all(recipes).await;
-        // With nothing to keep, the session is kept all the same.
-        stop.cancelled().await;
-    };
-    let losing = async {
-        let loss = session.until_lost().await;
-        if !shutdown.is_cancelled() {
-            tracing::warn!(reason = loss.as_str(), "session lost");
-        }
-        stop.cancel();
-        std::future::pending().await
-    };
-    // To the end of all: what depends on a lost session ends by itself, and is waited for.
-    tokio::select! {
-        () = all => {}
-        () = losing => {}
-    }
+async fn close(session: &Session) {
+    session.close().await;
+    tracing::info!(session = format!("{:#x}", session.id()), "session ended");
 }
 
 /// Who keeps a participant, in words for other contenders.

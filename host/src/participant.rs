@@ -168,6 +168,16 @@ impl Participant {
         self.session.deadline()
     }
 
+    /// Says, whenever it is asked, until when what is held may be relied on; none while nothing is
+    /// held. It keeps nothing of the participant alive.
+    pub fn tenure(&self) -> impl Fn() -> Option<Boottime> + Send + 'static {
+        let (seat, session) = (Arc::downgrade(&self.seat), Arc::downgrade(&self.session));
+        move || {
+            let is_held = seat.upgrade().is_some_and(|seat| seat.has_claim() && seat.is_live());
+            session.upgrade().filter(|_| is_held).map(|session| session.deadline())
+        }
+    }
+
     /// The session it belongs to.
     pub fn session(&self) -> &Arc<Session> {
         &self.session

@@ -11,11 +11,14 @@
     reason = "a failed step of a test's set-up is a failed test, in functions shared by tests as well"
 )]
 
+#[path = "guardian/terminal.rs"]
+mod terminal;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -29,14 +32,16 @@ const HANG: Duration = Duration::from_secs(30);
 /// A deadline that no test lives to see.
 const FAR: u64 = 600_000;
 
-/// A leader that ignores the stop signals, a child that does as well, and a daemon that also moved
-/// to a session of its own and lost its parent. All append to the log until they are gone.
+/// A leader that ignores the stop signals, a child that does as well, a daemon that also moved to a
+/// session of its own and lost its parent, and a stranger that also has nothing in its environment.
+/// All append to the log until they are gone.
 const STUBBORN_TREE: &str = r#"
 trap '' TERM INT HUP
 exec 9>"$FIFO"
 live() { echo "$1" >&9; while [ -e "$LOG" ]; do echo "$1" >>"$LOG"; sleep 0.02; done; }
 (live child) &
 (setsid sh -c 'echo daemon >&9; while [ -e "$LOG" ]; do echo daemon >>"$LOG"; sleep 0.02; done' &)
+(setsid env -i sh -c 'echo stranger >&9; while [ -e "$0" ]; do echo stranger >>"$0"; sleep 0.02; done' "$LOG" &)
 live leader
 "#;
 
@@ -98,9 +103,9 @@ impl Guarded {
     /// The stubborn tree, all of it alive.
     fn stubborn(claim: Claim) -> Self {
         let mut guarded = Self::run(claim, STUBBORN_TREE);
-        let mut alive: Vec<String> = (0..3).map(|_| guarded.hear_from_tree()).collect();
+        let mut alive: Vec<String> = (0..4).map(|_| guarded.hear_from_tree()).collect();
         alive.sort();
-        assert_eq!(alive, ["child", "daemon", "leader"]);
+        assert_eq!(alive, ["child", "daemon", "leader", "stranger"]);
         guarded.assert_wok_runs();
         guarded
     }
@@ -343,6 +348,26 @@ fn a_guardian_that_is_stopped_is_continued_when_it_is_overdue() {
 }
 
 #[test]
+fn a_stopped_guardian_does_not_hold_up_an_ordered_stop() {
+    let guarded = Guarded::stubborn(Claim { stop_timeout: 200, mode: "extend", ..HELD });
+    kill_process(guarded.guardian(), Signal::STOP).unwrap();
+    guarded.signal_wok(Signal::TERM);
+    guarded.end("Signaled(9)", 137);
+}
+
+#[test]
+fn who_looks_for_wok_by_name_does_not_find_its_guardian() {
+    let guarded = Guarded::stubborn(HELD);
+    let guardian = guarded.guardian().as_raw_pid();
+    let comm = fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap();
+    let arguments = fs::read_to_string(format!("/proc/{guardian}/cmdline")).unwrap();
+    assert!(!comm.contains("wok"), "{comm}");
+    assert!(!arguments.split('\0').next().unwrap().contains("wok"), "{arguments}");
+    guarded.signal_wok(Signal::USR2);
+    guarded.end("Killed(Ordered)", 76);
+}
+
+#[test]
 fn signals_that_end_others_do_not_end_the_guardian() {
     let mut guarded = Guarded::stubborn(HELD);
     let guardian = guarded.guardian();
@@ -434,149 +459,4 @@ fn a_command_inherits_what_wok_did_and_nothing_of_the_guardians() {
         assert_eq!(&guarded.hear("state"), want, "all of {expected:?}");
     }
     assert_eq!(guarded.hear("fence"), "42");
-}
-
-/// wok in a terminal of its own, as its foreground job; the test types into it.
-struct Typist {
-    terminal: Child,
-    keys: Option<ChildStdin>,
-    lines: Receiver<String>,
-    _dir: TempDir,
-}
-
-impl Typist {
-    fn run(script: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let (log, file) = (dir.path().join("log"), dir.path().join("script.sh"));
-        File::create(&log).unwrap();
-        fs::write(&file, script).unwrap();
-        let mut terminal = Command::new("script")
-            .args(["-qefc", "sh \"$SCRIPT\"", "/dev/null"])
-            .envs([("SCRIPT", &file), ("LOG", &log)])
-            .env("GUARDED", env!("CARGO_BIN_EXE_wok-guarded"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = lines_of(terminal.stdout.take().unwrap());
-        let keys = terminal.stdin.take();
-        Self { terminal, keys, lines, _dir: dir }
-    }
-
-    fn types(&mut self, text: &str) {
-        self.keys.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
-    }
-
-    #[track_caller]
-    fn sees(&self, text: &str) {
-        let mut seen = Vec::new();
-        loop {
-            match self.lines.recv_timeout(HANG) {
-                Ok(line) if line.contains(text) => return,
-                Ok(line) => seen.push(line),
-                Err(_) => panic!("no `{text}` in {seen:#?}"),
-            }
-        }
-    }
-
-    fn ends(mut self) {
-        drop(self.keys.take());
-        assert!(self.terminal.wait().unwrap().success());
-    }
-}
-
-impl Drop for Typist {
-    fn drop(&mut self) {
-        // After a failed check: the terminal hangs up on everything in it.
-        let _ = self.terminal.kill();
-        let _ = self.terminal.wait();
-    }
-}
-
-#[test]
-fn in_a_terminal_the_command_has_the_foreground_and_gives_it_back() {
-    // Fields 5 and 8 of proc(5)'s stat: the process's group, and the terminal's foreground group.
-    let mut typist = Typist::run(
-        r#"
-        foreground() { read _ _ _ _ group _ _ owner _ </proc/$$/stat
-            [ "$group" = "$owner" ] && echo "$1 has it" || echo "$1 has it not"; }
-        "$GUARDED" 60000 1000 once "$LOG" sh -c '
-            read _ _ _ _ group _ _ owner _ </proc/$$/stat
-            [ "$group" = "$owner" ] && echo "the command has it"
-            read typed; echo "typed: $typed"
-            trap "echo interrupted; exit 9" INT
-            echo "now interrupt"; while read nothing; do :; done'
-        echo "code $?"
-        foreground "the shell"
-        read typed; echo "then: $typed"
-        "#,
-    );
-    typist.sees("the command has it");
-    // Ctrl-Z: it must go on by itself, as nobody could continue it.
-    typist.types("\x1a");
-    typist.types("something\n");
-    typist.sees("typed: something");
-    typist.sees("now interrupt");
-    typist.types("\x03");
-    typist.sees("interrupted");
-    typist.sees("outcome Exited(9)");
-    typist.sees("code 9");
-    typist.sees("the shell has it");
-    typist.types("more\n");
-    typist.sees("then: more");
-    typist.ends();
-}
-
-#[test]
-fn a_terminal_comes_back_from_a_command_that_was_killed() {
-    let mut typist = Typist::run(
-        r#"
-        "$GUARDED" 1000 100 once "$LOG" sh -c 'trap "" TERM; read typed; read typed'
-        echo "code $?"
-        read typed; echo "then: $typed"
-        "#,
-    );
-    typist.sees("outcome Killed(Deadline)");
-    typist.sees("code 76");
-    typist.types("more\n");
-    typist.sees("then: more");
-    typist.ends();
-}
-
-#[test]
-fn a_command_that_did_not_start_in_the_foreground_gets_the_terminal_when_it_reads() {
-    // In a pipeline the terminal is left to the others at first; a background job has none.
-    let mut typist = Typist::run(
-        r#"
-        guarded() { "$GUARDED" 60000 1000 once "$LOG" "$@"; }
-        guarded sh -c 'echo ready; read typed; echo "typed: $typed"' | cat
-        set -m
-        guarded sh -c 'echo started; read typed; echo "then: $typed"' &
-        fg
-        "#,
-    );
-    typist.sees("ready");
-    typist.types("something\n");
-    typist.sees("typed: something");
-    typist.sees("started");
-    typist.types("more\n");
-    typist.sees("then: more");
-    typist.ends();
-}
-
-#[test]
-fn a_terminal_comes_back_though_the_guardian_was_killed() {
-    // The guardian is the command's parent.
-    let mut typist = Typist::run(
-        r#"
-        "$GUARDED" 60000 1000 once "$LOG" sh -c 'kill -KILL $PPID; read typed'
-        echo "code $?"
-        read typed; echo "then: $typed"
-        "#,
-    );
-    typist.sees("outcome Killed(GuardianDied)");
-    typist.sees("code 76");
-    typist.types("more\n");
-    typist.sees("then: more");
-    typist.ends();
 }

@@ -7,6 +7,13 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+#[path = "daemon/restart.rs"]
+mod restart;
+#[path = "daemon/terminal.rs"]
+mod terminal;
+#[path = "daemon/unkillable.rs"]
+mod unkillable;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +32,11 @@ struct Daemon {
 
 impl Daemon {
     fn new(address: &str, root: &str, script: &str) -> Result<Self> {
+        Self::with(address, root, script, "")
+    }
+
+    /// With more keys for its `while-held`, each behind a comma.
+    fn with(address: &str, root: &str, script: &str, more: &str) -> Result<Self> {
         let directory = scratch::dir()?;
         let config = directory.path().join("wok.toml");
         let script = serde_json::to_string(script)?;
@@ -39,7 +51,7 @@ root = "{root}"
 module = "leader-election"
 mount = "/election/scheduler"
 run = {{ call = "volunteer" }}
-while-held = {{ exec = ["sh", "-c", {script}], stop-timeout = "1s" }}
+while-held = {{ exec = ["sh", "-c", {script}], stop-timeout = "1s"{more} }}
 "#
         );
         fs::write(&config, text)?;

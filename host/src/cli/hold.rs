@@ -19,6 +19,7 @@ use super::output::Printer;
 use super::signals;
 use crate::config::{StopSignal, check_stop};
 use crate::daemon::{Acquire, Attempt, Held, HeldCommand, HeldEnd, Order, acquire, run_while_held};
+use crate::guardian::{self, Attendance};
 use crate::guest::{CompileCache, Limits, Mount};
 use crate::host::{Host, HostOptions, user_cache};
 use crate::modules::ModuleSource;
@@ -134,6 +135,8 @@ impl Holding {
     /// Holds, runs, releases.
     pub(super) fn execute(self, hold: Hold, printer: &Printer) -> Result<ExitCode, Failure> {
         super::output::log_to_stderr("error");
+        guardian::adopt_orphans()
+            .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         // One thread is enough for one participant, and quicker than handing work around.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -212,8 +215,9 @@ impl Holding {
                     env: Vec::new(),
                     stop_signal: self.stop_signal.signal(),
                     stop_timeout,
+                    attendance: Attendance::Attended,
                 };
-                holder.run(&mut follower, &held, command, signals).await
+                holder.run(host, &mut follower, &held, command, signals).await
             }
             Err(failure) => Err(failure),
         };
@@ -294,6 +298,7 @@ impl Holder<'_> {
 
     async fn run(
         &self,
+        host: &Host,
         follower: &mut Follower,
         held: &Held,
         command: HeldCommand,
@@ -315,8 +320,10 @@ impl Holder<'_> {
             std::future::pending().await
         };
         // Cancel-safe: the command is awaited to its end, signals only until then.
+        let running =
+            run_while_held(host.tasks(), &self.participant, follower, held, command, orders);
         let ended = tokio::select! {
-            ended = run_while_held(&self.participant, follower, held, command, orders) => ended,
+            ended = running => ended,
             never = passing_on => never,
         };
         match ended {

@@ -14,6 +14,7 @@ use super::output::Printer;
 use super::signals;
 use crate::config::{Config, ConfigErrors, Connect, Loaded};
 use crate::daemon::{self, PrepareError, Prepared};
+use crate::guardian;
 
 /// Run the daemon: keep a participant in every recipe that has a `run`.
 ///
@@ -30,6 +31,8 @@ pub(super) struct Arguments {
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         super::output::log_to_stderr("info");
+        guardian::adopt_orphans()
+            .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         let runtime = runtime()?;
         let _entered = runtime.enter();
         let Some((loaded, mut prepared)) = load(&self.config, printer)? else {

@@ -11,6 +11,7 @@ use super::json;
 use super::quantity::{BadValue, parse_duration};
 use super::recipe::is_kebab_case;
 use super::report::Report;
+use super::restart::Restart;
 use super::section::{Field, Key, Section};
 use super::session_timeout::{SessionTimeout, check_stop};
 
@@ -19,6 +20,7 @@ const ARGUMENTS: Key = Key::new("arguments", "{ weight = 1 }");
 const EXEC: Key = Key::new("exec", "[\"./scheduler\", \"--active\"]");
 const STOP_SIGNAL: Key = Key::new("stop-signal", "\"TERM\"");
 const STOP_TIMEOUT: Key = Key::new("stop-timeout", "\"2s\"");
+const RESTART: Key = Key::new("restart", "\"on-failure\"");
 const ENV: Key = Key::new("env", "{ LOG_LEVEL = \"info\" }");
 
 /// The host tells a command about its claim in variables that begin like this.
@@ -60,6 +62,8 @@ pub struct WhileHeld {
     /// How long before the claim's deadline it is asked. It fits into the session timeout that the
     /// file asks for; the server may grant less, so it is to be checked again then.
     pub stop_timeout: Duration,
+    /// Whether it is run again when it has ended by itself.
+    pub restart: Restart,
 }
 
 /// A signal that asks a command to stop.
@@ -143,6 +147,10 @@ pub(super) fn while_held(
         Some(field) => field.parsed_by(fitting, report),
         None => Some(session_timeout.unwrap_or_default().timing().default_stop()),
     };
+    let restart = match section.field(&RESTART) {
+        Some(field) => field.parsed(report),
+        None => Some(Restart::default()),
+    };
     let env = match section.field(&ENV) {
         Some(field) => field.section(report).and_then(|section| env(&section, report)),
         None => Some(BTreeMap::new()),
@@ -150,7 +158,8 @@ pub(super) fn while_held(
     section.finish(report);
     let (program, arguments) = exec?;
     let (stop_signal, stop_timeout) = (stop_signal?, stop_timeout?);
-    Some(WhileHeld { program, arguments, env: env?, stop_signal, stop_timeout })
+    let (env, restart) = (env?, restart?);
+    Some(WhileHeld { program, arguments, env, stop_signal, stop_timeout, restart })
 }
 
 fn exec(

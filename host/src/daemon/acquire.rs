@@ -56,26 +56,29 @@ pub async fn acquire(
     let call = Call { arguments, deadline, withdrawn: Some(withdrawn.clone()) };
     let mut call = std::pin::pin!(participant.call(call));
     let mut answered = false;
-    let mut held = None;
+    // A claim may have several znodes. The newest that is not given up stands for it.
+    let mut held: Vec<Held> = Vec::new();
     loop {
         // All are cancel-safe: the call is kept across turns, notices stay queued.
         tokio::select! {
             biased;
+            () = until(deadline, &withdrawn), if answered => return Attempt::Cancelled,
             notice = follower.next() => match notice {
                 Some(Notice::Held { path, fence }) => {
                     let claim = Held { path, fence };
                     if answered {
                         return Attempt::Held(claim);
                     }
-                    held = Some(claim);
+                    held.retain(|part| part.path != claim.path);
+                    held.push(claim);
                 }
-                Some(Notice::Released { .. }) => held = None,
+                Some(Notice::Released { path }) => held.retain(|part| part.path != path),
                 Some(Notice::Ended(ending)) => return ended(ending),
                 Some(notice) => observe(&notice),
                 None => return Attempt::Failed("the participant is gone".to_owned()),
             },
             answer = &mut call, if !answered => match answer {
-                Ok(answer) => match (answer.value, held.take()) {
+                Ok(answer) => match (answer.value, held.pop()) {
                     (Err(error), _) => return Attempt::Refused(error),
                     (Ok(_), Some(claim)) if answer.holds => return Attempt::Held(claim),
                     // The notice is on its way, or will come.
@@ -87,7 +90,6 @@ pub async fn acquire(
                 // The last notice says why.
                 Err(CallError::Ended) => answered = true,
             },
-            () = until(deadline, &withdrawn), if answered => return Attempt::Cancelled,
         }
     }
 }

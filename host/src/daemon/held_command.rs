@@ -1,18 +1,25 @@
 //! A command that runs while a claim is held, and not a moment longer.
 
+use std::convert::Infallible;
 use std::ffi::OsString;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::guardian::{Guardian, GuardianError, GuardianOptions, Outcome};
+use crate::guardian::{Attendance, Guardian, GuardianError, GuardianOptions, Outcome};
 use crate::participant::{Ending, Follower, Loss, Notice, Participant};
 use crate::session::Fence;
+use crate::tasks::Tasks;
 
 /// How often the guardian is told the deadline: as often as the session's own is looked at.
 const EXTEND: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether the same processes still cannot be killed.
+const STUBBORN: Duration = Duration::from_secs(1);
 
 /// What to run while a claim is held.
 #[derive(Debug, Clone)]
@@ -25,6 +32,8 @@ pub struct HeldCommand {
     pub stop_signal: Signal,
     /// How long it then has.
     pub stop_timeout: Duration,
+    /// Who works with it.
+    pub attendance: Attendance,
 }
 
 /// A claim, as its holder is told of it.
@@ -59,12 +68,15 @@ pub enum Order {
 /// Runs a command until it ends or the claim does. While it runs, the claim's znodes are not
 /// deleted by this host, so that whoever holds it next finds nothing of the command alive.
 ///
+/// The guardian is told the deadline by one of `tasks`: it waits for nobody else.
+///
 /// # Errors
 /// The command was not started.
 ///
 /// # Cancellation
 /// Kills the command at once.
 pub async fn run_while_held(
+    tasks: &Tasks,
     participant: &Participant,
     follower: &mut Follower,
     held: &Held,
@@ -76,30 +88,33 @@ pub async fn run_while_held(
     let mut env = command.env;
     env.push(("WOK_FENCE".into(), held.fence.to_string().into()));
     env.push(("WOK_CLAIM_PATH".into(), held.path.clone().into()));
-    let guardian = Guardian::spawn(GuardianOptions {
+    let guardian = Arc::new(Guardian::spawn(GuardianOptions {
         command: command.command,
         env,
         working_directory: None,
         stop_signal: command.stop_signal,
         stop_timeout: command.stop_timeout,
         deadline: participant.deadline(),
-    })?;
+        attendance: command.attendance,
+    })?);
+    let _extending = extend(tasks, participant, &guardian);
+    let mut stubborn = std::pin::pin!(tell_the_stubborn(&guardian, &held.path));
+    // Kept across turns: it looks round by its own clock, whatever else happens here.
+    let mut waiting = std::pin::pin!(guardian.wait());
     let mut ended_by = None;
-    let mut extend = tokio::time::interval(EXTEND);
-    extend.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let outcome = loop {
-        // All are cancel-safe: `wait` says the same again, notices and orders stay queued.
+        // All are cancel-safe: two are kept, and notices and orders stay queued.
         tokio::select! {
             biased;
-            outcome = guardian.wait() => break outcome,
-            notice = follower.next(), if ended_by.is_none() => {
-                ended_by = react(&guardian, notice);
-            }
+            outcome = &mut waiting => break outcome,
             Some(order) = orders.recv() => match order {
                 Order::Signal(signal) => guardian.signal(signal),
                 Order::Stop => guardian.stop(),
             },
-            _ = extend.tick(), if ended_by.is_none() => guardian.extend(participant.deadline()),
+            notice = follower.next(), if ended_by.is_none() => {
+                ended_by = react(&guardian, notice);
+            }
+            never = &mut stubborn => match never {},
         }
     };
     Ok(match (ended_by, outcome) {
@@ -109,6 +124,44 @@ pub async fn run_while_held(
         }
         (None, outcome) => HeldEnd::Ended(outcome),
     })
+}
+
+/// Tells the guardian the deadline as long as the claim is held and the answer is kept. In a task
+/// of its own, so that nothing that a module says, and nobody who reads it, can delay it.
+fn extend(tasks: &Tasks, participant: &Participant, guardian: &Arc<Guardian>) -> DropGuard {
+    let (tenure, guardian) = (participant.tenure(), Arc::downgrade(guardian));
+    let ended = CancellationToken::new();
+    let guard = ended.clone().drop_guard();
+    tasks.spawn("deadline", async move {
+        let mut ticks = tokio::time::interval(EXTEND);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while ended.run_until_cancelled(ticks.tick()).await.is_some() {
+            // Only looked at here: dropping the guardian is what kills the command.
+            let Some(guardian) = guardian.upgrade() else { return };
+            if let Some(deadline) = tenure() {
+                guardian.extend(deadline);
+            }
+        }
+    });
+    guard
+}
+
+/// Says which processes cannot be killed, where there are any. For as long as they live nothing
+/// else happens under this claim.
+async fn tell_the_stubborn(guardian: &Guardian, path: &str) -> Infallible {
+    let (mut before, mut told) = (Vec::new(), Vec::new());
+    loop {
+        tokio::time::sleep(STUBBORN).await;
+        let survivors = guardian.survivors();
+        let stubborn: Vec<i32> =
+            survivors.iter().filter(|pid| before.contains(*pid)).copied().collect();
+        if !stubborn.is_empty() && stubborn != told {
+            let remedy = "end these processes; until then the recipe runs nothing else";
+            tracing::error!(claim = path, processes = ?stubborn, remedy, "the command cannot be killed");
+            told = stubborn;
+        }
+        before = survivors;
+    }
 }
 
 /// Ends the command if the notice says that the claim ends.

@@ -1,112 +1,219 @@
 //! Keeping one participant in a recipe.
 
-use std::sync::Arc;
-
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::acquire::{Acquire, Attempt, acquire};
 use super::backoff::Backoff;
-use super::held_command::{Held, HeldEnd, Order, run_while_held};
+use super::epoch::Epoch;
+use super::held_command::{Held, HeldCommand, HeldEnd, Order, run_while_held};
 use super::prepare::Kept;
-use crate::host::Host;
+use crate::config::Restart;
+use crate::guardian::Outcome;
 use crate::participant::{Follower, Notice, Participant};
-use crate::session::Session;
+use crate::tasks::Tasks;
 
 /// A participant that lived for this long was well: the next pause is a short one again.
 const WELL: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// Keeps a participant in a recipe until `stop`, starting it afresh whenever it ends. At a stop
-/// its command is stopped in order and the participant leaves, before this completes.
-pub(super) async fn keep(
-    host: &Host,
-    session: &Arc<Session>,
-    kept: &Kept,
-    stop: &CancellationToken,
-) {
-    let recipe = kept.join.recipe.as_str();
-    let mut backoff = Backoff::default();
-    while !stop.is_cancelled() {
-        let began = Instant::now();
-        match host.join(session, kept.join.clone()) {
+/// What is left to do for a recipe when a participant's life is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Afterwards {
+    /// Another participant is to follow.
+    Again,
+    /// Its command has done what it was to do.
+    Done,
+}
+
+/// Keeps a participant in one recipe. There is one of these at a time for a recipe, so a command
+/// starts only when nothing is left of the one before.
+#[derive(Debug)]
+pub(super) struct Keep {
+    tasks: Tasks,
+    kept: Kept,
+    backoff: Backoff,
+}
+
+impl Keep {
+    /// For a recipe; the tasks are the host's.
+    pub(super) fn new(tasks: Tasks, kept: Kept) -> Self {
+        Keep { tasks, kept, backoff: Backoff::default() }
+    }
+
+    /// Keeps a participant on the newest session, starting it afresh whenever it ends, until no
+    /// other session comes or its command is done. When a session is over, its command is stopped
+    /// and the participant leaves, before the next session is looked at.
+    pub(super) async fn through(mut self, mut newest: watch::Receiver<Option<Epoch>>) {
+        let is_open =
+            |epoch: &Option<Epoch>| epoch.as_ref().is_some_and(|epoch| !epoch.over.is_cancelled());
+        loop {
+            let epoch = newest.wait_for(is_open).await.ok().and_then(|epoch| epoch.clone());
+            let Some(epoch) = epoch else {
+                return;
+            };
+            if self.keep_in(&epoch).await == Afterwards::Done {
+                return;
+            }
+        }
+    }
+
+    async fn keep_in(&mut self, epoch: &Epoch) -> Afterwards {
+        while !epoch.over.is_cancelled() {
+            let began = Instant::now();
+            if self.join(epoch).await == Afterwards::Done {
+                return Afterwards::Done;
+            }
+            if began.elapsed() >= WELL {
+                self.backoff.reset();
+            }
+            let pause = self.backoff.next();
+            epoch.over.run_until_cancelled(tokio::time::sleep(pause)).await;
+        }
+        Afterwards::Again
+    }
+
+    async fn join(&self, epoch: &Epoch) -> Afterwards {
+        let recipe = self.kept.join.recipe.as_str();
+        match Participant::join(&self.tasks, &epoch.session, self.kept.join.clone()) {
             Ok((participant, mut follower)) => {
-                live(kept, &participant, &mut follower, stop).await;
+                let afterwards = self.live(&participant, &mut follower, &epoch.over).await;
                 participant.leave();
                 while follower.next().await.is_some() {}
+                afterwards
             }
-            Err(failure) => tracing::error!(recipe, %failure, "cannot join"),
+            Err(failure) => {
+                tracing::error!(recipe, %failure, "cannot join");
+                Afterwards::Again
+            }
         }
-        if began.elapsed() >= WELL {
-            backoff.reset();
+    }
+
+    /// One participant's life.
+    async fn live(
+        &self,
+        participant: &Participant,
+        follower: &mut Follower,
+        over: &CancellationToken,
+    ) -> Afterwards {
+        let recipe = self.kept.join.recipe.as_str();
+        let attempt = Acquire {
+            arguments: self.kept.arguments.clone(),
+            deadline: None,
+            withdrawn: over.child_token(),
+        };
+        let observe = |notice: &Notice| tracing::info!(recipe, ?notice);
+        match acquire(participant, follower, attempt, observe).await {
+            Attempt::Held(held) => {
+                tracing::info!(recipe, path = held.path, fence = held.fence, "held");
+                match &self.kept.while_held {
+                    Some((command, restart)) => {
+                        let command = command.clone();
+                        let ended = self.hold(command, participant, follower, &held, over).await;
+                        return afterwards(recipe, *restart, ended);
+                    }
+                    None => follow(recipe, follower, over).await,
+                }
+            }
+            // It takes part without a claim, as an observer does.
+            Attempt::NotHeld(answer) => {
+                tracing::info!(recipe, %answer, "runs without a claim");
+                follow(recipe, follower, over).await;
+            }
+            Attempt::Cancelled => {}
+            other => tracing::warn!(recipe, outcome = ?other, "not held"),
         }
-        let pause = backoff.next();
-        stop.run_until_cancelled(tokio::time::sleep(pause)).await;
+        Afterwards::Again
+    }
+
+    /// Runs the command until nothing is left of it; answers how it ended by itself, if it did.
+    async fn hold(
+        &self,
+        command: HeldCommand,
+        participant: &Participant,
+        follower: &mut Follower,
+        held: &Held,
+        over: &CancellationToken,
+    ) -> Option<Outcome> {
+        let recipe = self.kept.join.recipe.as_str();
+        let (order, orders) = mpsc::channel(1);
+        let stopping = async {
+            over.cancelled().await;
+            // A full or closed channel: it is being stopped, or has ended.
+            order.try_send(Order::Stop).ok();
+            std::future::pending().await
+        };
+        let command = run_while_held(&self.tasks, participant, follower, held, command, orders);
+        // Cancel-safe: the command is awaited to its end.
+        let ended = tokio::select! {
+            ended = command => ended,
+            never = stopping => never,
+        };
+        match ended {
+            Ok(HeldEnd::Ended(outcome)) if over.is_cancelled() => {
+                tracing::info!(recipe, %outcome, "command stopped");
+            }
+            Ok(HeldEnd::Ended(outcome)) => return Some(outcome),
+            Ok(HeldEnd::Lost(loss)) => tracing::warn!(recipe, %loss, "lost; command killed"),
+            Ok(HeldEnd::Released) => tracing::info!(recipe, "released; command stopped"),
+            Err(error) => tracing::error!(recipe, %error, "command not started"),
+        }
+        None
     }
 }
 
-/// One participant's life.
-async fn live(
-    kept: &Kept,
-    participant: &Participant,
-    follower: &mut Follower,
-    stop: &CancellationToken,
-) {
-    let recipe = kept.join.recipe.as_str();
-    let attempt = Acquire {
-        arguments: kept.arguments.clone(),
-        deadline: None,
-        withdrawn: stop.child_token(),
+/// What follows when a command has ended by itself, or was ended.
+fn afterwards(recipe: &str, restart: Restart, ended: Option<Outcome>) -> Afterwards {
+    let Some(outcome) = ended else {
+        return Afterwards::Again;
     };
-    let observe = |notice: &Notice| tracing::info!(recipe, ?notice);
-    match acquire(participant, follower, attempt, observe).await {
-        Attempt::Held(held) => hold(kept, participant, follower, &held, stop).await,
-        // It takes part without a claim, as an observer does.
-        Attempt::NotHeld(answer) => {
-            tracing::info!(recipe, %answer, "runs without a claim");
-            follow(recipe, follower, stop).await;
-        }
-        Attempt::Cancelled => {}
-        other => tracing::warn!(recipe, outcome = ?other, "not held"),
+    let is_success = outcome == Outcome::Exited(0);
+    let is_done = match restart {
+        Restart::Always => false,
+        Restart::OnFailure => is_success,
+        Restart::Never => true,
+    };
+    let then = match is_done {
+        true => "leaving for good",
+        false => "leaving, to join again",
+    };
+    match is_success {
+        true => tracing::info!(recipe, %outcome, then, "command ended"),
+        false => tracing::warn!(recipe, %outcome, then, "command failed"),
     }
-}
-
-async fn hold(
-    kept: &Kept,
-    participant: &Participant,
-    follower: &mut Follower,
-    held: &Held,
-    stop: &CancellationToken,
-) {
-    let recipe = kept.join.recipe.as_str();
-    tracing::info!(recipe, path = held.path, fence = held.fence, "held");
-    let Some(command) = &kept.while_held else {
-        return follow(recipe, follower, stop).await;
-    };
-    let (order, orders) = mpsc::channel(1);
-    let stopping = async {
-        stop.cancelled().await;
-        // A full or closed channel: it is being stopped, or has ended.
-        order.try_send(Order::Stop).ok();
-        std::future::pending().await
-    };
-    let command = run_while_held(participant, follower, held, command.clone(), orders);
-    // Cancel-safe: the command is awaited to its end.
-    let ended = tokio::select! {
-        ended = command => ended,
-        never = stopping => never,
-    };
-    match ended {
-        Ok(HeldEnd::Ended(outcome)) => tracing::info!(recipe, %outcome, "command ended; leaving"),
-        Ok(HeldEnd::Lost(loss)) => tracing::warn!(recipe, %loss, "lost; command killed"),
-        Ok(HeldEnd::Released) => tracing::info!(recipe, "released; command stopped"),
-        Err(error) => tracing::error!(recipe, %error, "command not started"),
+    match is_done {
+        true => Afterwards::Done,
+        false => Afterwards::Again,
     }
 }
 
 /// Follows a participant that needs nothing of us.
-async fn follow(recipe: &str, follower: &mut Follower, stop: &CancellationToken) {
-    while let Some(Some(notice)) = stop.run_until_cancelled(follower.next()).await {
+async fn follow(recipe: &str, follower: &mut Follower, over: &CancellationToken) {
+    while let Some(Some(notice)) = over.run_until_cancelled(follower.next()).await {
         tracing::info!(recipe, ?notice);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_is_done_when_its_command_has_ended_as_the_config_wants() {
+        let success = Outcome::Exited(0);
+        let failures = [
+            Outcome::Exited(1),
+            Outcome::Signaled(9),
+            Outcome::NotStarted(rustix::io::Errno::NOENT),
+        ];
+        for failure in failures {
+            assert_eq!(afterwards("r", Restart::Always, Some(failure)), Afterwards::Again);
+            assert_eq!(afterwards("r", Restart::OnFailure, Some(failure)), Afterwards::Again);
+            assert_eq!(afterwards("r", Restart::Never, Some(failure)), Afterwards::Done);
+        }
+        assert_eq!(afterwards("r", Restart::Always, Some(success)), Afterwards::Again);
+        assert_eq!(afterwards("r", Restart::OnFailure, Some(success)), Afterwards::Done);
+        assert_eq!(afterwards("r", Restart::Never, Some(success)), Afterwards::Done);
+        assert_eq!(afterwards("r", Restart::Never, None), Afterwards::Again, "the claim ended");
     }
 }

@@ -1,7 +1,8 @@
 //! A config, checked against the modules that it names.
 
 use super::held_command::HeldCommand;
-use crate::config::{self, ConfigErrors, Damaged, Finding, Loaded, Places, Recipe};
+use crate::config::{self, ConfigErrors, Damaged, Finding, Loaded, Places, Recipe, Restart};
+use crate::guardian::Attendance;
 use crate::guest::values::{Segment, ValueErrors};
 use crate::guest::{
     Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount, Pace,
@@ -12,14 +13,14 @@ use crate::participant::Join;
 use crate::session::SeatLimits;
 
 /// A recipe of which the daemon keeps a participant.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Kept {
     /// What it takes to join.
     pub(super) join: Join,
     /// The operation to call, and its arguments.
     pub(super) arguments: Arguments,
-    /// What to run while it holds.
-    pub(super) while_held: Option<HeldCommand>,
+    /// What to run while it holds, and whether to run it again when it has ended.
+    pub(super) while_held: Option<(HeldCommand, Restart)>,
 }
 
 /// A config whose modules are loaded and agree with it.
@@ -157,7 +158,8 @@ fn agree(places: &Places, recipe: &Recipe, module: Module) -> Result<Option<Kept
         return Err(findings);
     };
     let join = join(recipe, module, configuration);
-    let while_held = recipe.run.as_ref().and_then(|run| run.while_held.as_ref()).map(held_command);
+    let while_held = recipe.run.as_ref().and_then(|run| run.while_held.as_ref());
+    let while_held = while_held.map(|held| (held_command(held), held.restart));
     Ok(arguments.map(|arguments| Kept { join, arguments, while_held }))
 }
 
@@ -207,5 +209,7 @@ fn held_command(held: &config::WhileHeld) -> HeldCommand {
         env: held.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
         stop_signal: held.stop_signal.signal(),
         stop_timeout: held.stop_timeout,
+        // Ctrl-C is for the daemon, and nobody types for its commands.
+        attendance: Attendance::Unattended,
     }
 }

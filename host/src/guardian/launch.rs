@@ -20,6 +20,9 @@ use super::tree;
 /// The hidden first argument of this stage.
 pub(super) const NAME: &str = "__exec";
 
+/// What `ps` shows until it is the command. As with the guardian, "wok" is not in it.
+const SHOWN: &str = "claim-command";
+
 /// The command as the guardian was told to start it.
 pub(super) struct Launch {
     /// Program and arguments.
@@ -36,7 +39,7 @@ impl Launch {
     pub(super) fn start(&self) -> io::Result<Launching> {
         let (channel, theirs) = record::channel()?;
         let child = Command::new("/proc/self/exe")
-            .arg0("wok")
+            .arg0(SHOWN)
             .arg(NAME)
             .arg(getpid().as_raw_pid().to_string())
             .arg(if self.in_foreground { "foreground" } else { "background" })

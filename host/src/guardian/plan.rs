@@ -5,6 +5,9 @@ use std::time::Duration;
 use super::record::Report;
 use crate::clock::Boottime;
 
+/// How long one attempt to kill the command may take, on the busiest machine.
+const KILLING: Duration = Duration::from_secs(1);
+
 /// What is to be done with the command now. Each but `Kill` is said once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
@@ -125,6 +128,15 @@ impl Plan {
         Some(at.saturating_duration_since(now))
     }
 
+    /// Until when whoever acts on this plan has something to show for it: at the deadline the kill
+    /// begins, and from then on it is tried again and again.
+    pub(super) fn next_sign_of_life(&self, now: Boottime) -> Boottime {
+        match self.phase {
+            Phase::Running | Phase::Stopping { .. } => self.deadline,
+            Phase::Killing { .. } => now + KILLING,
+        }
+    }
+
     /// Whether it has come to killing.
     pub(super) fn is_killing(&self) -> bool {
         matches!(self.phase, Phase::Killing { .. })
@@ -233,6 +245,17 @@ mod tests {
         assert_eq!(late.due(at(109), false), Due::Stop);
         late.kill(false);
         assert_eq!(late.verdict(), Some(Report::DeadlinePassed));
+    }
+
+    #[test]
+    fn a_sign_of_life_is_due_at_the_deadline_and_after_each_attempt_to_kill() {
+        let mut plan = plan(110, 2);
+        assert_eq!(plan.next_sign_of_life(at(101)), at(110));
+        plan.stop();
+        assert_eq!(plan.due(at(101), false), Due::Stop);
+        assert_eq!(plan.next_sign_of_life(at(101)), at(110), "a stop is in no hurry");
+        plan.kill(false);
+        assert_eq!(plan.next_sign_of_life(at(102)), at(103));
     }
 
     #[test]

@@ -15,13 +15,13 @@ pub(super) const MARK: &str = "WOK_GUARDIAN";
 
 /// A line of `/proc/<pid>/stat`, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
-    pid: Pid,
-    parent: i32,
-    group: i32,
-    session: i32,
+pub(super) struct Process {
+    pub(super) pid: Pid,
+    pub(super) parent: i32,
+    pub(super) group: i32,
+    pub(super) session: i32,
     /// A zombie of one thread; a leader that ended before its other threads is none.
-    is_dead: bool,
+    pub(super) is_dead: bool,
 }
 
 /// All descendants of this process, the nearest first.
@@ -30,18 +30,26 @@ struct Process {
 /// no child. That is enough because this process is a subreaper: whoever loses its parent becomes
 /// its child, so nobody leaves the tree.
 pub(super) fn descendants() -> io::Result<Vec<Pid>> {
+    Ok(with_descendants(&processes()?, [getpid()]).skip(1).collect())
+}
+
+/// These processes and all of their descendants among `all`, the nearest first.
+pub(super) fn with_descendants(
+    all: &[Process],
+    roots: impl IntoIterator<Item = Pid>,
+) -> impl Iterator<Item = Pid> {
     let mut children: HashMap<i32, Vec<Pid>> = HashMap::new();
-    for process in processes()? {
+    for process in all {
         children.entry(process.parent).or_default().push(process.pid);
     }
-    let mut found = children.remove(&getpid().as_raw_pid()).unwrap_or_default();
+    let mut found: Vec<Pid> = roots.into_iter().collect();
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
         // Removing also ends a cycle, which pids reused during the scan could make.
         found.extend(children.remove(&pid.as_raw_pid()).unwrap_or_default());
         next += 1;
     }
-    Ok(found)
+    found.into_iter()
 }
 
 /// Sends a signal to every descendant.
@@ -52,22 +60,18 @@ pub(super) fn signal_descendants(signal: Signal) {
     }
 }
 
-/// Kills the direct children of this process, without a look at the rest of the machine.
+/// The direct children of this process's first thread, among them whoever lost its parent, without
+/// a look at the rest of the machine.
 ///
 /// A process that forks, exits, and does the same in its child again has moved on by the time a
 /// whole scan is done. Each of its generations becomes this process's child, and this is short
 /// enough to meet one.
-pub(super) fn kill_children() {
+pub(super) fn children() -> Vec<Pid> {
     let own = getpid().as_raw_pid();
     // Absent on kernels without `CONFIG_PROC_CHILDREN`; the whole scan is then all there is.
-    let Ok(children) = fs::read_to_string(format!("/proc/{own}/task/{own}/children")) else {
-        return;
-    };
-    for pid in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
-        if let Some(pid) = Pid::from_raw(pid) {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+    let children = children.unwrap_or_default();
+    children.split_ascii_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
 /// The session of this process, as `/proc` numbers it: zero if its leader is outside the namespace
@@ -81,45 +85,14 @@ pub(super) fn own_group() -> Option<Pid> {
     Pid::from_raw(unistd::getpgrp().as_raw())
 }
 
-/// A command's processes as seen by somebody who is not their ancestor: those of its group, and
-/// those that carry its mark in their environment wherever they went.
-#[derive(Debug, Clone)]
-pub(super) struct Marked {
-    /// The value of [`MARK`].
-    pub(super) mark: String,
-    /// The command's process group, if it got as far.
-    pub(super) group: Option<i32>,
-    /// Its session. A group's number may be used again by another; hardly ever in this session.
-    pub(super) session: i32,
-}
-
-impl Marked {
-    /// Kills them all once; says how many were alive.
-    pub(super) fn kill(&self) -> io::Result<usize> {
-        let line = [MARK.as_bytes(), b"=", self.mark.as_bytes()].concat();
-        let own = getpid();
-        let mut alive = 0;
-        for process in processes()? {
-            let is_member = self
-                .group
-                .is_some_and(|group| group == process.group && self.session == process.session);
-            if process.pid == own || process.is_dead || !(is_member || carries(process.pid, &line))
-            {
-                continue;
-            }
-            alive += 1;
-            let _ = kill_process(process.pid, Signal::KILL);
-        }
-        Ok(alive)
-    }
-}
-
-fn carries(pid: Pid, line: &[u8]) -> bool {
+/// Whether a process has this line in its environment. One that may not be looked into has not.
+pub(super) fn carries(pid: Pid, line: &[u8]) -> bool {
     fs::read(format!("/proc/{}/environ", pid.as_raw_pid()))
         .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == line))
 }
 
-fn processes() -> io::Result<Vec<Process>> {
+/// All processes of this namespace of process ids.
+pub(super) fn processes() -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     for entry in fs::read_dir("/proc")? {

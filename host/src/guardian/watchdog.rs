@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,10 +16,13 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, set_child_subreaper, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
+    set_child_subreaper, wait,
 };
 use rustix::time::Timespec;
 
+use super::cgroup::Cgroup;
+use super::deadman::Deadman;
 use super::launch::Launch;
 use super::plan::{Due, Plan};
 use super::record::{self, Order, Received, Report};
@@ -28,6 +32,10 @@ use crate::clock::Boottime;
 
 /// The hidden first argument of this process.
 pub(super) const NAME: &str = "__guardian";
+
+/// What `ps` shows, of its program and of its arguments. It does not contain "wok": who stops or
+/// kills wok by that name must not do the same to its guardian.
+pub(super) const SHOWN: &str = "claim-guardian";
 
 /// How long it ever sleeps: `poll` does not count the time that the machine is suspended, and the
 /// terminal's foreground group changes without a word.
@@ -45,8 +53,11 @@ pub(super) struct Arguments {
     pub(super) stop_timeout: Duration,
     /// The signal that asks it to end.
     pub(super) stop_signal: Signal,
-    /// wok's process group, if it has a number here.
+    /// wok's process group, if it has a number here and the command may have the terminal.
     pub(super) home: Option<Pid>,
+    /// The command's control group, if it can have one. A keeper's line then comes through the
+    /// channel as well.
+    pub(super) cgroup: Option<Cgroup>,
     /// See [`Launch`].
     pub(super) mark: String,
     /// Program and arguments.
@@ -64,7 +75,9 @@ impl Arguments {
             self.home.map_or(0, Pid::as_raw_pid).to_string(),
             self.mark,
         ];
-        words.into_iter().map(OsString::from).chain(self.command).collect()
+        let cgroup = self.cgroup.map(|it| it.directory().as_os_str().to_owned());
+        let words = words.into_iter().map(OsString::from);
+        words.chain([cgroup.unwrap_or_default()]).chain(self.command).collect()
     }
 
     fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
@@ -75,6 +88,10 @@ impl Arguments {
             stop_signal: Signal::from_named_raw(word()?.parse().ok()?)?,
             home: Pid::from_raw(word()?.parse().ok()?),
             mark: word()?,
+            cgroup: words
+                .next()
+                .filter(|directory| !directory.is_empty())
+                .map(|directory| Cgroup::at(PathBuf::from(directory))),
             command: words.collect(),
         })
     }
@@ -89,8 +106,7 @@ pub(super) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     if let Err(errno) = SigSet::all().thread_block() {
         return refused(&errno);
     }
-    // Only what `ps` shows; "exe" would say little.
-    let _ = std::fs::write("/proc/self/comm", "wok-guardian");
+    let _ = std::fs::write("/proc/self/comm", SHOWN);
     let Some(arguments) = Arguments::read(words) else {
         return refused(&"started by wok itself, never by hand; see `wok hold --help`");
     };
@@ -119,6 +135,7 @@ struct Watchdog {
     launching: Option<OwnedFd>,
     child_signals: SignalFd,
     terminal: Option<Terminal>,
+    guarded_group: Option<GuardedGroup>,
     /// The command's group, and the pid of its leader.
     group: Pid,
     leader: Leader,
@@ -133,6 +150,10 @@ impl Watchdog {
     fn start(arguments: Arguments) -> io::Result<Option<Self>> {
         let channel = io::stdin().as_fd().try_clone_to_owned()?;
         let stdin = record::take_over(&channel)?;
+        let mut guarded_group = match arguments.cgroup {
+            Some(cgroup) => Some(GuardedGroup::new(cgroup, record::take_over(&channel)?)?),
+            None => None,
+        };
         set_child_subreaper(Some(getpid()))?;
         // Without /proc no descendant would ever be found: better not to start.
         tree::descendants()?;
@@ -162,6 +183,8 @@ impl Watchdog {
             }
         };
         let group = launching.leader;
+        // Where the group does not take it, the command is guarded without one.
+        guarded_group = guarded_group.filter(|it| it.cgroup.add(group.as_raw_pid()).is_ok());
         // Before the command does anything: wok must be able to end it without the guardian.
         record::tell(&channel, Report::Group(group.as_raw_pid()))?;
         launching.go_on(stdin)?;
@@ -170,6 +193,7 @@ impl Watchdog {
             launching: Some(launching.channel),
             child_signals,
             terminal,
+            guarded_group,
             group,
             leader: Leader::Running,
             not_started: None,
@@ -183,6 +207,9 @@ impl Watchdog {
     fn watch(&mut self) {
         loop {
             self.hear_orders();
+            if let Some(guarded) = &mut self.guarded_group {
+                guarded.deadman.wind_up(self.plan.next_sign_of_life(Boottime::now()));
+            }
             self.hear_launch();
             let children = self.reap();
             // Decided before the end is told: it may come too late to count as the command's own.
@@ -284,9 +311,14 @@ impl Watchdog {
     }
 
     fn kill(&mut self) {
+        if let Some(guarded) = &self.guarded_group {
+            guarded.cgroup.kill();
+        }
         // The group first: that is one atomic step, so none of it forks its way out.
         self.signal_group(Signal::KILL);
-        tree::kill_children();
+        for child in tree::children() {
+            let _ = kill_process(child, Signal::KILL);
+        }
         tree::signal_descendants(Signal::KILL);
         self.sweep = (self.sweep * 2).min(SWEEP.1);
     }
@@ -327,6 +359,20 @@ impl Watchdog {
             // Three records in a lifetime fit; if wok is gone, there is nobody to tell.
             let _ = record::tell(channel, report);
         }
+    }
+}
+
+/// The command's control group, and who kills it when this process does not.
+struct GuardedGroup {
+    cgroup: Cgroup,
+    deadman: Deadman,
+    /// Closes with this process, which the keeper sees.
+    _keeper: OwnedFd,
+}
+
+impl GuardedGroup {
+    fn new(cgroup: Cgroup, keeper: OwnedFd) -> io::Result<Self> {
+        Ok(GuardedGroup { cgroup, deadman: Deadman::new()?, _keeper: keeper })
     }
 }
 

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::interval;
 use wok::clock::Boottime;
-use wok::guardian::{Guardian, GuardianOptions, Outcome};
+use wok::guardian::{Attendance, Guardian, GuardianOptions, Outcome};
 
 fn main() -> ExitCode {
     if let Some(code) = wok::guardian::main_if_asked() {
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
 
 #[tokio::main(flavor = "current_thread")]
 async fn run() -> Result<Outcome> {
+    wok::guardian::adopt_orphans()?;
     let mut arguments = std::env::args_os().skip(1);
     let mut word = || arguments.next().context("an argument is missing");
     let deadline = millis(&word()?)?;
@@ -53,6 +54,7 @@ async fn run() -> Result<Outcome> {
         stop_signal: Signal::TERM,
         stop_timeout,
         deadline: until,
+        attendance: Attendance::Attended,
     })?;
     say(&format!("guardian {}", guardian.id().context("it has no pid")?))?;
     say(&format!("deadline {}", until.as_nanos()))?;

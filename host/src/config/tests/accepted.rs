@@ -31,6 +31,7 @@ run = {{ call = \"volunteer\", arguments = {{ weight = 0x10, tags = [\"a\"] }} }
 exec = [\"job\", \"--active\"]
 stop-signal = \"SIGINT\"
 stop-timeout = \"2s\"
+restart = \"on-failure\"
 env = {{ LEVEL = \"info\" }}
 
 [recipes.orders]
@@ -68,6 +69,7 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, 
         (Path::new("job"), &["--active".into()][..])
     );
     assert_eq!(held.stop_signal, "INT".parse().unwrap());
+    assert_eq!(held.restart, Restart::OnFailure);
     assert_eq!(held.stop_timeout, Duration::from_secs(2));
     assert_eq!(held.env.get("LEVEL").map(String::as_str), Some("info"));
 
@@ -111,6 +113,7 @@ fn what_is_left_out_gets_its_default() {
     let held = run.while_held.as_ref().unwrap();
     assert_eq!(held.stop_signal.signal(), rustix::process::Signal::TERM);
     assert_eq!(held.stop_timeout, Duration::from_millis(200));
+    assert_eq!(held.restart, Restart::Always);
     assert_eq!(SessionTimeout::default().get(), Duration::from_secs(10));
 }
 

@@ -416,6 +416,11 @@ fn while_held_needs_run_and_time_to_stop() {
         "leave `stop-timeout` out for the default, or give \"100ms\" or more",
     );
     held(
+        "exec = [\"job\"]\nrestart = »\"no\"",
+        "restart`: \"no\" does not say when a command is run again",
+        "choose one of always, on-failure, never",
+    );
+    held(
         "exec = [\"job\"]\nstop-signal = »\"STOP\"",
         "stop-signal`: \"STOP\" is not a signal to stop a command with",
         "choose one of TERM, INT, QUIT, HUP, USR1, USR2, WINCH",

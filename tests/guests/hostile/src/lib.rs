@@ -65,6 +65,13 @@ impl Guest for Hostile {
         attacks::hold()
     }
 
+    fn hold_the_first_of_two() -> Result<Held, Error> {
+        let first = attacks::hold()?;
+        let second = attacks::hold()?;
+        wok_sdk::participant::release(&second.path)?;
+        Ok(first)
+    }
+
     fn contend_and_leave(count: u32) -> Result<Vec<String>, Error> {
         (0..count).map(|_| attacks::contend()).collect()
     }

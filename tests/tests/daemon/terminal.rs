@@ -1,0 +1,118 @@
+//! Ctrl-C at a daemon in a terminal: one is enough, whatever the daemon is at.
+
+use anyhow::Result;
+use tokio::net::TcpListener;
+use wok_tests::admin::Admin;
+use wok_tests::patience::within;
+use wok_tests::process::{OrderFile, Program, Running};
+use wok_tests::zookeeper;
+
+use super::{Daemon, leads, polite};
+
+const CTRL_C: &str = "\x03";
+
+impl Daemon {
+    /// Starts it as the foreground job of a terminal, into which [`Running::write`] types.
+    fn start_in_a_terminal(&self) -> Result<Running> {
+        let wok = wok_tests::process::wok_binary()?;
+        Program::new("script")
+            .args(["-qefc", "exec \"$WOK\" run \"$CONFIG\"", "/dev/null"])
+            .env("WOK", wok)
+            .env("CONFIG", &self.config)
+            .start()
+    }
+}
+
+/// Its end, in order, with nothing left.
+async fn has_ended_in_order(running: &Running) -> Result<()> {
+    let ended = running.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    running.tree_gone().await
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_a_daemon_that_connects() -> Result<()> {
+    // It takes connections and says nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let order = OrderFile::new()?;
+    let address = listener.local_addr()?.to_string();
+    let daemon = Daemon::new(&address, "/silent", &polite(&order, "it"))?;
+    let mut running = daemon.start_in_a_terminal()?;
+    let _connection = within("a connection", listener.accept()).await??;
+    running.write(CTRL_C)?;
+    has_ended_in_order(&running).await
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_a_daemon_that_waits() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let holder = Daemon::new(server.address(), &root, &polite(&order, "holder"))?;
+    let _holder = holder.start()?;
+    leads(&order, "holder", 1).await?;
+    let daemon = Daemon::new(server.address(), &root, &polite(&order, "it"))?;
+    let mut running = daemon.start_in_a_terminal()?;
+    running.wait_for_text("Waiting").await?;
+    running.write(CTRL_C)?;
+    has_ended_in_order(&running).await?;
+    let admin = Admin::connect(server.address()).await?;
+    assert_eq!(admin.children(&format!("{root}/election/scheduler")).await?.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn ctrl_c_ends_a_daemon_that_holds_and_stops_its_command_first() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let daemon = Daemon::new(server.address(), &root, &polite(&order, "it"))?;
+    let mut running = daemon.start_in_a_terminal()?;
+    leads(&order, "it", 1).await?;
+    running.write(CTRL_C)?;
+    has_ended_in_order(&running).await?;
+    let labels = order.labels()?;
+    assert!(labels.len() == 2 && labels[1] == "it stops", "asked once, and run once: {labels:?}");
+    let admin = Admin::connect(server.address()).await?;
+    assert_eq!(admin.children(&format!("{root}/election/scheduler")).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn ctrl_c_while_a_daemon_stops_changes_nothing() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let asked = order.append("it is asked").replace('\'', "'\\''");
+    let stubborn = format!(
+        "trap '{asked}' TERM; trap '' INT; {}; while :; do sleep 0.05; done",
+        order.append("it leads $WOK_FENCE")
+    );
+    let daemon = Daemon::new(server.address(), &root, &stubborn)?;
+    let mut running = daemon.start_in_a_terminal()?;
+    leads(&order, "it", 1).await?;
+    running.write(CTRL_C)?;
+    order.wait_for("it is asked").await?;
+    running.write(CTRL_C)?;
+    has_ended_in_order(&running).await?;
+    assert_eq!(order.labels()?.len(), 2, "{:?}", order.labels()?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemons_command_reads_nothing_and_leaves_the_terminal_alone() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    // Fields 5 and 8 of proc(5)'s stat: the process's group, and the terminal's foreground group.
+    let script = format!(
+        "read _ _ _ _ group _ _ owner _ </proc/$$/stat; \
+         [ \"$group\" = \"$owner\" ] && {} || {}; \
+         read line || {}; exec sleep 60",
+        order.append("in the foreground"),
+        order.append("in the background"),
+        order.append("nothing to read"),
+    );
+    let daemon = Daemon::new(server.address(), &root, &script)?;
+    let mut running = daemon.start_in_a_terminal()?;
+    order.wait_for("nothing to read").await?;
+    assert_eq!(order.labels()?, ["in the background", "nothing to read"]);
+    running.write(CTRL_C)?;
+    has_ended_in_order(&running).await
+}
