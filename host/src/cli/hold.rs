@@ -133,6 +133,7 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
 impl Holding {
     /// Holds, runs, releases.
     pub(super) fn execute(self, hold: Hold, printer: &Printer) -> Result<ExitCode, Failure> {
+        printer.never_wait();
         super::output::log_to_stderr("error");
         // One thread is enough for one participant, and quicker than handing work around.
         let runtime = tokio::runtime::Builder::new_current_thread()

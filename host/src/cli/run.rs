@@ -29,6 +29,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        printer.never_wait();
         super::output::log_to_stderr("info");
         let runtime = runtime()?;
         let _entered = runtime.enter();
