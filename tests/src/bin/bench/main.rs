@@ -7,6 +7,7 @@
 //! - [`waiters`]: memory of participants that wait.
 //! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
 //! - [`cycle`]: an acquire and its release with nobody else about.
+//! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
 //! - [`contention`]: many participants of one lock, on one session.
 //! - [`kill`]: the hand-over after a crash.
 //! - [`embedded`]: wok's own server beside Apache ZooKeeper.
@@ -20,6 +21,7 @@ mod cycle;
 mod embedded;
 mod ground;
 mod kill;
+mod limits;
 mod lock;
 mod measure;
 mod native;
@@ -43,6 +45,7 @@ const BENCHES: &[Bench] = &[
     ("waiters", waiters::bench),
     ("sandbox", sandbox::bench),
     ("cycle", cycle::bench),
+    ("limits", limits::bench),
     ("contention", contention::bench),
     ("kill", kill::bench),
     ("embedded", embedded::bench),
