@@ -1,6 +1,7 @@
 //! What goes on for ever, from the moment at which a test has looked at all that it wants to compare.
 
 use wok_sdk::participant::{ContenderName, Level, UuidForm, contend, emit, log};
+use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{
     CreateMode, Error, Request, create, pipeline, set_data, wait, watch_exists,
 };
@@ -10,7 +11,9 @@ use crate::bindings::exports::wok::hostile::hostile::Attack;
 
 /// What wok's own limits let through, or let through once.
 const PAIRS: usize = 45_000;
-const NAME: usize = 98_000;
+const NAME: usize = 100 * 1024;
+const STEP: usize = 64;
+const PAUSE_MS: u64 = 10;
 const LISTS: usize = 16;
 const READS: usize = 128;
 const READ: usize = 900_000;
@@ -31,11 +34,7 @@ pub(crate) fn attack_when_told(attack: Attack) -> Result<(), Error> {
             let message = "x".repeat(1000);
             for_ever(|| log(Level::Error, &message))
         }
-        Attack::LongNames => for_ever(|| {
-            let before = "x".repeat(NAME);
-            let name = ContenderName { before, uuid: UuidForm::Simple, after: String::new() };
-            drop(contend("/", &name, b""));
-        }),
+        Attack::LongNames => long_names()?,
         Attack::Lists => {
             let lists = vec![Request::GetChildren("/".to_owned()); LISTS];
             for_ever(|| drop(pipeline(&lists)))
@@ -54,6 +53,19 @@ pub(crate) fn attack_when_told(attack: Attack) -> Result<(), Error> {
         Attack::Trap => trap(),
     }
     Ok(())
+}
+
+fn long_names() -> Result<(), Error> {
+    let mut length = NAME;
+    loop {
+        let before = "x".repeat(length);
+        let name = ContenderName { before, uuid: UuidForm::Simple, after: String::new() };
+        length = match contend("/", &name, b"") {
+            Ok(_) => length.saturating_add(STEP),
+            Err(_) => length.saturating_sub(STEP),
+        };
+        wait(&[&alarm(PAUSE_MS, 0)])?;
+    }
 }
 
 fn for_ever(mut attack: impl FnMut()) {
