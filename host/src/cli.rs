@@ -12,6 +12,7 @@ mod next;
 mod output;
 mod run;
 mod signals;
+mod stderr;
 mod test;
 mod validate;
 mod zookeeper;
@@ -77,13 +78,15 @@ pub fn main() -> ExitCode {
         Command::Test(arguments) => arguments.execute(&printer),
         Command::ZooKeeper(arguments) => arguments.execute(&printer),
     };
-    match outcome {
+    let code = match outcome {
         Ok(code) => code,
         Err(failure) => {
             printer.failure(&failure);
             failure.code()
         }
-    }
+    };
+    stderr::finish();
+    code
 }
 
 /// What is said of a command line that cannot be read: help that was asked for, or what is wrong.

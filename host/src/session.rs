@@ -11,7 +11,8 @@
 //! | the host gives a session up before the ensemble can | `contact.rs`, `monitor.rs`, `timing.rs` |
 //! | a session is never replaced under the same value | `epoch.rs` |
 //! | what is watched stays within what the client can re-arm | `budget.rs` |
-//! | nothing is sent that could break the session for all | `bounds.rs`, `core.rs` |
+//! | nothing is sent that could break the session for all | `bounds.rs`, `traffic.rs`, `core.rs` |
+//! | what a participant leaves behind is bounded | `persistent.rs` |
 //!
 //! `omission.rs` names rules that a simulation can leave out; a release leaves none out.
 //!
@@ -35,10 +36,12 @@ mod monitor;
 mod omission;
 mod open;
 mod options;
+mod persistent;
 mod request;
 mod seat;
 mod state;
 mod timing;
+mod traffic;
 mod watch;
 mod watched;
 mod writes;

@@ -8,6 +8,7 @@
 mod connection;
 mod fault;
 mod gate;
+mod rate;
 mod record;
 mod wiring;
 
@@ -110,6 +111,11 @@ impl Proxy {
     /// [`Proxy::release`]. The connections stay up.
     pub fn stall(&self, direction: Direction) {
         self.wiring.stall(direction);
+    }
+
+    /// From now on the link carries that many bytes in a second, each way; what is sent faster waits.
+    pub fn limit(&self, bytes_per_second: u64) {
+        self.wiring.rate.set(bytes_per_second);
     }
 
     /// Resets new connections as soon as they come, until [`Proxy::welcome`]. Present ones

@@ -376,6 +376,21 @@ async fn a_delayed_request_is_late_by_that_time() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_limited_link_takes_its_time_each_way() -> Result<()> {
+    let Bench { path, proxy, client, .. } = patient_bench().await?;
+    client.create(&path, b"", &PERSISTENT).await?;
+    proxy.limit(1_000_000);
+    let start = Instant::now();
+    client.set_data(&path, &vec![0; 300_000], None).await?;
+    let written = start.elapsed();
+    client.get_data(&path).await?;
+    let read = start.elapsed() - written;
+    assert!(written >= Duration::from_millis(300), "{written:?}");
+    assert!(read >= Duration::from_millis(300), "{read:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn other_protocols_pass_through_unread() -> Result<()> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let server = zookeeper::shared().await;

@@ -17,11 +17,15 @@ mod escapes;
 mod floods;
 #[path = "hostile_guests/leaving.rs"]
 mod leaving;
+#[path = "hostile_guests/neighbours.rs"]
+mod neighbours;
 #[path = "hostile_guests/printing.rs"]
 mod printing;
 #[path = "hostile_guests/processor.rs"]
 mod processor;
 #[path = "hostile_guests/scene.rs"]
 mod scene;
+#[path = "hostile_guests/unread.rs"]
+mod unread;
 #[path = "hostile_guests/waking.rs"]
 mod waking;

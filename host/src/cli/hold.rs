@@ -134,6 +134,7 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
 impl Holding {
     /// Holds, runs, releases.
     pub(super) fn execute(self, hold: Hold, printer: &Printer) -> Result<ExitCode, Failure> {
+        printer.never_wait();
         super::output::log_to_stderr("error");
         guardian::adopt_orphans()
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;

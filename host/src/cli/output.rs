@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use tracing_subscriber::EnvFilter;
 
 use super::exit::Failure;
+use super::stderr;
 use crate::participant::{Loss, Notice};
 
 /// How to report.
@@ -34,10 +35,21 @@ impl Printer {
         Printer { output }
     }
 
+    /// For a command that something depends on, as a session or a claim: from now on it waits for
+    /// nobody who reads standard error.
+    pub(super) fn never_wait(&self) {
+        stderr::begin(match self.output {
+            Output::Text => |count| format!("wok: {}", dropped(count)),
+            Output::Json => |count| {
+                json!({ "event": "dropped", "lines": count, "message": dropped(count) }).to_string()
+            },
+        });
+    }
+
     /// An event of a participant, on standard error.
     pub(super) fn event(&self, event: &str, fields: &[(&str, Value)], text: &str) {
         match self.output {
-            Output::Text => self.line(&mut io::stderr(), &format!("wok: {text}")),
+            Output::Text => self.err(&format!("wok: {text}")),
             Output::Json => {
                 let mut object = Map::new();
                 object.insert("event".to_owned(), json!(event));
@@ -46,7 +58,7 @@ impl Printer {
                 }
                 let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
                 object.insert("at".to_owned(), json!(now));
-                self.line(&mut io::stderr(), &Value::Object(object).to_string());
+                self.err(&Value::Object(object).to_string());
             }
         }
     }
@@ -108,10 +120,10 @@ impl Printer {
     /// Why a command failed, on standard error.
     pub(super) fn failure(&self, failure: &Failure) {
         match self.output {
-            Output::Text => self.line(&mut io::stderr(), &format!("wok: {failure}")),
+            Output::Text => self.err(&format!("wok: {failure}")),
             Output::Json => {
                 let object = json!({ "error": failure.kind(), "message": failure.to_string() });
-                self.line(&mut io::stderr(), &object.to_string());
+                self.err(&object.to_string());
             }
         }
     }
@@ -119,40 +131,47 @@ impl Printer {
     /// A report that was asked for and tells of errors: for people on standard error.
     pub(super) fn report_failure(&self, text: &str, json: &Value) {
         match self.output {
-            Output::Text => self.line(&mut io::stderr(), text.trim_end()),
-            Output::Json => self.line(&mut io::stdout(), &json.to_string()),
+            Output::Text => self.err(text.trim_end()),
+            Output::Json => self.out(&json.to_string()),
         }
     }
 
     /// A report that was asked for, on standard output.
     pub(super) fn report(&self, text: &str, json: &Value) {
         match self.output {
-            Output::Text => self.line(&mut io::stdout(), text.trim_end()),
-            Output::Json => self.line(&mut io::stdout(), &json.to_string()),
+            Output::Text => self.out(text.trim_end()),
+            Output::Json => self.out(&json.to_string()),
         }
     }
 
     /// Something for people only, on standard error.
     pub(super) fn remark(&self, text: &str) {
         if self.output == Output::Text {
-            self.line(&mut io::stderr(), &format!("wok: {text}"));
+            self.err(&format!("wok: {text}"));
         }
     }
 
     /// A line of another program that works for us: for people only, on standard error.
     pub(super) fn progress(&self, line: &str) {
         if self.output == Output::Text {
-            self.line(&mut io::stderr(), line);
+            self.err(line);
         }
     }
 
-    fn line(&self, to: &mut impl Write, line: &str) {
-        let line = match self.output {
+    fn err(&self, line: &str) {
+        stderr::say(&self.shown(line));
+    }
+
+    fn out(&self, line: &str) {
+        // Whoever closed our output does not want to know.
+        writeln!(io::stdout(), "{}", self.shown(line)).ok();
+    }
+
+    fn shown<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        match self.output {
             Output::Text => Cow::Owned(plain(line)),
             Output::Json => Cow::Borrowed(line),
-        };
-        // Whoever closed our output does not want to know.
-        writeln!(to, "{line}").ok();
+        }
     }
 }
 
@@ -179,9 +198,13 @@ pub(super) fn log_to_stderr(otherwise: &str) {
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr);
+        .with_writer(|| stderr::Log);
     // Only the first of a process counts, and there is one.
     log.try_init().ok();
+}
+
+fn dropped(lines: u64) -> String {
+    format!("{lines} lines were dropped here: standard error is not read fast enough")
 }
 
 #[cfg(test)]

@@ -28,15 +28,28 @@ const DEFAULT_WATCHES: u32 = 64;
 /// it ends: a thousand take well under a second.
 const DEFAULT_ZNODES: u32 = 1_000;
 
-/// A hand-over takes four requests; this is 250 of them a second, and one participant in a loop
-/// cannot take a session's bandwidth from its neighbours.
-const DEFAULT_CALLS_PER_SECOND: u32 = 1_000;
+/// What a producer of a queue may have outstanding: more than anybody wants to list. In the ensemble
+/// they take memory, and every list of their directory is as long as they are many.
+const DEFAULT_PERSISTENT_ZNODES: u32 = 10_000;
+
+/// A thousand items of a kilobyte. A server keeps its last 500 transactions in memory, whole.
+const DEFAULT_WRITTEN_PER_SECOND: u64 = 1 << 20;
+
+/// From a slow trickle to all that a link carries.
+const WRITTEN_PER_SECOND: RangeInclusive<u64> = 1 << 10..=1 << 30;
+
+/// A cycle of the lock takes four requests; this is more of them than one client makes after
+/// another on a server that syncs, and one participant in a loop cannot take from an ensemble what
+/// serves its neighbours.
+const DEFAULT_CALLS_PER_SECOND: u32 = 5_000;
 
 const MEMORY_KEY: Key = Key::new("memory", "\"16MiB\"");
 const CPU_PER_CALL_KEY: Key = Key::new("cpu-per-call", "\"100ms\"");
 const WATCHES_KEY: Key = Key::new("watches", "64");
 const ZNODES_KEY: Key = Key::new("znodes", "1000");
-const CALLS_PER_SECOND_KEY: Key = Key::new("calls-per-second", "1000");
+const PERSISTENT_ZNODES_KEY: Key = Key::new("persistent-znodes", "10000");
+const WRITTEN_PER_SECOND_KEY: Key = Key::new("written-per-second", "\"1MiB\"");
+const CALLS_PER_SECOND_KEY: Key = Key::new("calls-per-second", "5000");
 
 /// What each participant of a recipe may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +62,11 @@ pub struct Limits {
     pub watches: u32,
     /// Ephemeral znodes that exist at once.
     pub znodes: u32,
-    /// Host calls.
+    /// Persistent znodes that it created and nobody has deleted.
+    pub persistent_znodes: u32,
+    /// Bytes written to the ensemble in a second.
+    pub written_per_second: u64,
+    /// Requests to the ensemble. What a guest asks of the host alone costs processor time only.
     pub calls_per_second: u32,
 }
 
@@ -60,6 +77,8 @@ impl Default for Limits {
             cpu_per_call: DEFAULT_CPU_PER_CALL,
             watches: DEFAULT_WATCHES,
             znodes: DEFAULT_ZNODES,
+            persistent_znodes: DEFAULT_PERSISTENT_ZNODES,
+            written_per_second: DEFAULT_WRITTEN_PER_SECOND,
             calls_per_second: DEFAULT_CALLS_PER_SECOND,
         }
     }
@@ -75,6 +94,10 @@ pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Opt
         Some(field) => field.parsed_by(read_cpu_per_call, report),
         None => Some(defaults.cpu_per_call),
     };
+    let written_per_second = match section.field(&WRITTEN_PER_SECOND_KEY) {
+        Some(field) => field.parsed_by(read_written_per_second, report),
+        None => Some(defaults.written_per_second),
+    };
     let mut count =
         |key: &Key, default: u32, most: u32, report: &mut Report<'_>| match section.field(key) {
             Some(field) => field.integer(1..=most, report),
@@ -84,6 +107,9 @@ pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Opt
     let watches = count(&WATCHES_KEY, defaults.watches, 10_000, report);
     // More are deleted more slowly than a session timeout.
     let znodes = count(&ZNODES_KEY, defaults.znodes, 100_000, report);
+    // More than a server of usual size has memory for.
+    let persistent_znodes =
+        count(&PERSISTENT_ZNODES_KEY, defaults.persistent_znodes, 1_000_000, report);
     // Beyond what an ensemble answers in a second.
     let calls_per_second =
         count(&CALLS_PER_SECOND_KEY, defaults.calls_per_second, 1_000_000, report);
@@ -93,6 +119,8 @@ pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Opt
         cpu_per_call: cpu_per_call?,
         watches: watches?,
         znodes: znodes?,
+        persistent_znodes: persistent_znodes?,
+        written_per_second: written_per_second?,
         calls_per_second: calls_per_second?,
     })
 }
@@ -103,6 +131,14 @@ fn read_memory(text: &str) -> Result<u64, BadValue> {
         return Ok(memory);
     }
     Err(BadValue::new(format!("{text} is out of range"), "choose from \"64KiB\" to \"4GiB\""))
+}
+
+fn read_written_per_second(text: &str) -> Result<u64, BadValue> {
+    let bytes = parse_size(text)?;
+    if WRITTEN_PER_SECOND.contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(BadValue::new(format!("{text} is out of range"), "choose from \"1KiB\" to \"1GiB\""))
 }
 
 fn read_cpu_per_call(text: &str) -> Result<Duration, BadValue> {

@@ -187,6 +187,7 @@ fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
         cpu_per_call: recipe.limits.cpu_per_call,
         watches: recipe.limits.watches,
         calls_per_second: recipe.limits.calls_per_second,
+        written_per_second: recipe.limits.written_per_second,
         ..Limits::default()
     };
     Join {
@@ -195,7 +196,10 @@ fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
         mount: Mount::from(recipe.mount.path().clone()),
         config,
         limits,
-        seat: SeatLimits { znodes: recipe.limits.znodes as usize },
+        seat: SeatLimits {
+            znodes: recipe.limits.znodes as usize,
+            persistent_znodes: recipe.limits.persistent_znodes as usize,
+        },
         owner: crate::daemon::owner(recipe.name.as_str()),
         witness: None,
     }

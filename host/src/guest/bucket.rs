@@ -20,11 +20,6 @@ impl Bucket {
         Bucket { per_second, left: per_second, filled_at_ms: now_ms }
     }
 
-    /// What one second brings.
-    pub(super) fn per_second(&self) -> u64 {
-        self.per_second
-    }
-
     /// Takes `amount` out if that much is in it; `now_ms` is asked only if not.
     #[inline]
     pub(super) fn take(&mut self, amount: u64, now_ms: impl FnOnce() -> u64) -> Taken {

@@ -2,7 +2,8 @@
 
 use super::bindings::wok::recipe::participant::{ContenderName, UuidForm};
 use super::bindings::wok::recipe::zookeeper::{
-    CreateMode, CreateRequest, Error, Event, Owner, SetDataRequest, Stat, VersionRequest, Write,
+    CreateMode, CreateRequest, Error, Event, Owner, Request as GuestRequest, SetDataRequest, Stat,
+    VersionRequest, Write,
 };
 use super::mount::PathError;
 use super::state::State;
@@ -71,26 +72,35 @@ impl From<CreateMode> for session::CreateMode {
     }
 }
 
-impl TryFrom<ContenderName> for session::ContenderName {
-    type Error = Error;
+/// A slash and a UUID with hyphens: what the host adds to a contender's directory besides what the
+/// component says.
+const CONTENDER_BYTES: usize = 1 + 36;
 
-    fn try_from(name: ContenderName) -> Result<Self, Error> {
-        // Stand-ins for what the host puts between and after, so that the whole is checked.
-        let example = format!("{}uuid{}0", name.before, name.after);
-        znode_path::check_segment(&example)
-            .map_err(|problem| Error::Invalid(format!("contender name {example:?}: {problem}")))?;
-        Ok(session::ContenderName {
-            before: name.before,
-            uuid: match name.uuid {
-                UuidForm::Hyphenated => session::UuidForm::Hyphenated,
-                UuidForm::Simple => session::UuidForm::Simple,
-            },
-            after: name.after,
-        })
-    }
-}
+/// What the server appends to a sequential name: a counter, with a sign after 2^31 creates.
+const COUNTER_BYTES: usize = 11;
 
 impl State {
+    /// Where a contender is created and how it is named. Its path obeys the bound of all paths: the
+    /// host keeps it for as long as the znode lives, watches it, and lists it to others.
+    pub(super) fn contender(
+        &self,
+        parent: &str,
+        name: ContenderName,
+    ) -> Result<(String, session::ContenderName), Error> {
+        let ContenderName { before, uuid, after } = name;
+        let more = CONTENDER_BYTES + before.len() + after.len() + COUNTER_BYTES;
+        let parent = self.surroundings.mount.resolve_with_room(parent, more)?;
+        // Stand-ins for what the host puts between and after, so that the whole is checked.
+        let example = format!("{before}uuid{after}0");
+        znode_path::check_segment(&example)
+            .map_err(|problem| Error::Invalid(format!("contender name {example:?}: {problem}")))?;
+        let uuid = match uuid {
+            UuidForm::Hyphenated => session::UuidForm::Hyphenated,
+            UuidForm::Simple => session::UuidForm::Simple,
+        };
+        Ok((parent, session::ContenderName { before, uuid, after }))
+    }
+
     /// The metadata of the znode at an absolute path, as this component may see it.
     pub(super) fn stat(&self, absolute: &str, stat: &session::Stat) -> Stat {
         let owner = match self.surroundings.seat.owner(absolute, stat) {
@@ -137,7 +147,11 @@ impl State {
         data: Vec<u8>,
         mode: CreateMode,
     ) -> Result<session::Write, Error> {
-        let path = self.resolve(path)?;
+        let more = match mode {
+            CreateMode::PersistentSequential => COUNTER_BYTES,
+            CreateMode::Persistent | CreateMode::Ephemeral | CreateMode::Container => 0,
+        };
+        let path = self.surroundings.mount.resolve_with_room(path, more)?;
         Ok(session::Write::Create { path, data, mode: mode.into() })
     }
 
@@ -153,6 +167,30 @@ impl State {
 
     pub(super) fn resolve(&self, path: &str) -> Result<String, Error> {
         Ok(self.surroundings.mount.resolve(path)?)
+    }
+}
+
+/// Bytes that a request writes.
+pub(super) fn bytes_of_request(request: &GuestRequest) -> usize {
+    match request {
+        GuestRequest::Create(CreateRequest { path, data, .. })
+        | GuestRequest::SetData(SetDataRequest { path, data, .. }) => path.len() + data.len(),
+        GuestRequest::Delete(VersionRequest { path, .. }) => path.len(),
+        GuestRequest::Exists(_)
+        | GuestRequest::GetData(_)
+        | GuestRequest::GetChildren(_)
+        | GuestRequest::Sync(_) => 0,
+    }
+}
+
+/// Bytes that a part of a `multi` writes.
+pub(super) fn bytes_of_write(write: &Write) -> usize {
+    match write {
+        Write::Create(CreateRequest { path, data, .. })
+        | Write::SetData(SetDataRequest { path, data, .. }) => path.len() + data.len(),
+        Write::Delete(VersionRequest { path, .. }) | Write::Check(VersionRequest { path, .. }) => {
+            path.len()
+        }
     }
 }
 

@@ -19,12 +19,12 @@ const WITHDRAWAL: Duration = Duration::from_millis(500);
 
 impl Host for State {
     async fn id(&mut self) -> Result<String> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.surroundings.id.to_string())
     }
 
     async fn owner(&mut self) -> Result<String> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.surroundings.owner.clone())
     }
 
@@ -34,7 +34,7 @@ impl Host for State {
         name: ContenderName,
         data: Vec<u8>,
     ) -> Result<Result<Created, Error>> {
-        self.count_calls(1).await?;
+        self.begin_writes(1, parent.len() + data.len()).await?;
         Ok(self.contend_under(&parent, name, data).await)
     }
 
@@ -45,29 +45,29 @@ impl Host for State {
         data: Vec<u8>,
     ) -> Result<Result<(Created, Resource<ChildList>), Error>> {
         // A request each.
-        self.count_calls(2).await?;
+        self.begin_writes(2, parent.len() + data.len()).await?;
         Ok(self.contend_under_and_list(&parent, name, data).await)
     }
 
     async fn claim(&mut self, path: String) -> Result<Result<u64, Error>> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         Ok(self.claim_znode(&path).await)
     }
 
     async fn release(&mut self, path: String) -> Result<Result<(), Error>> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         Ok(self.release_znode(&path).await)
     }
 
     async fn emit(&mut self, event: String, detail: Vec<(String, String)>) -> Result<()> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         let time = &self.surroundings.time;
         self.voice_box.emit(&event, detail, || time.now_ms());
         Ok(())
     }
 
     async fn log(&mut self, level: Level, message: String) -> Result<()> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         let time = &self.surroundings.time;
         let level = match level {
             Level::Debug => LogLevel::Debug,
@@ -87,8 +87,7 @@ impl State {
         name: ContenderName,
         data: Vec<u8>,
     ) -> Result<Created, Error> {
-        let parent = self.resolve(parent)?;
-        let name = session::ContenderName::try_from(name)?;
+        let (parent, name) = self.contender(parent, name)?;
         let paths = self.seen(|| vec![parent.clone()]);
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
@@ -106,8 +105,7 @@ impl State {
         data: Vec<u8>,
     ) -> Result<(Created, Resource<ChildList>), Error> {
         self.check_child_lists(1)?;
-        let parent = self.resolve(parent)?;
-        let name = session::ContenderName::try_from(name)?;
+        let (parent, name) = self.contender(parent, name)?;
         let paths = self.seen(|| vec![parent.clone()]);
         let (seat, scope) = self.seat_and_scope();
         let directory = parent.clone();

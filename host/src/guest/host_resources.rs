@@ -9,7 +9,7 @@ use wasmtime::component::Resource;
 
 use super::answer::{Failed, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{Error, Event, HostChildren, HostWatch, Stat};
-use super::state::{ChildList, OwnedWatch, Phase, State};
+use super::state::{ChildList, NAME_OVERHEAD, OwnedWatch, Phase, State};
 use super::witness::unless_killed;
 use crate::session::Watch;
 
@@ -18,7 +18,7 @@ const MAX_NAMES: usize = 4096;
 
 impl HostWatch for State {
     async fn fired(&mut self, watch: Resource<OwnedWatch>) -> Result<Option<Event>> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         let owned = self.watches.get_mut(watch.rep()).ok_or_else(|| unknown("watch"))?;
         let seat = &self.surroundings.seat;
         Ok(owned.watch.fired().map(|event| match Event::from(event) {
@@ -34,17 +34,17 @@ impl HostWatch for State {
 
 impl HostChildren for State {
     async fn count(&mut self, list: Resource<ChildList>) -> Result<u32> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.child_list(&list)?.count)
     }
 
     async fn stat(&mut self, list: Resource<ChildList>) -> Result<Stat> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.child_list(&list)?.stat)
     }
 
     async fn next(&mut self, list: Resource<ChildList>, max: u32) -> Result<Vec<String>> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         let names = &mut self.child_list(&list)?.names;
         Ok(names.take(MAX_NAMES.min(max as usize)).collect())
     }
@@ -63,7 +63,8 @@ impl State {
     /// Hands a child list over to the component.
     pub(super) fn own_children(&mut self, names: Vec<String>, stat: Stat) -> Resource<ChildList> {
         let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let list = ChildList { count, stat, names: names.into_iter() };
+        let bytes = names.iter().map(|name| (name.len() + NAME_OVERHEAD) as u64).sum();
+        let list = ChildList { count, stat, names: names.into_iter(), bytes };
         // Boxed: a slot is kept for as long as the participant lives.
         Resource::new_own(self.child_lists.insert(Box::new(list)))
     }

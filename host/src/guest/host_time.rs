@@ -10,22 +10,22 @@ use super::state::{OwnedWatch, State};
 
 impl Host for State {
     async fn now_ms(&mut self) -> Result<u64> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.surroundings.time.now_ms())
     }
 
     async fn wall_ms(&mut self) -> Result<u64> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.surroundings.time.wall_ms())
     }
 
     async fn random_u64(&mut self) -> Result<u64> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         Ok(self.surroundings.time.random_u64())
     }
 
     async fn alarm(&mut self, after_ms: u64, tag: u64) -> Result<Resource<OwnedWatch>> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         self.check_alarms()?;
         let watch = self.surroundings.time.alarm(Duration::from_millis(after_ms));
         Ok(self.own_watch(watch, tag))

@@ -10,7 +10,7 @@ use super::answer::{Failed, mismatch, settled, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{
     Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write, Written,
 };
-use super::convert::{name_of, path_of, paths_of};
+use super::convert::{bytes_of_request, bytes_of_write, name_of, path_of, paths_of};
 use super::scope::OperationScope;
 use super::state::{ChildList, OwnedWatch, State};
 use crate::session::{self, Seat, Watching};
@@ -30,7 +30,7 @@ macro_rules! answer {
 
 impl Host for State {
     async fn create(&mut self, path: String, data: Vec<u8>, mode: CreateMode) -> Answer<Created> {
-        self.count_calls(1).await?;
+        self.begin_writes(1, path.len() + data.len()).await?;
         let write = answer!(self.create_write(&path, data, mode));
         match answer!(self.submit(session::Request::Write(write)).await) {
             session::Reply::Written(session::Written::Created(path, stat)) => {
@@ -41,7 +41,7 @@ impl Host for State {
     }
 
     async fn delete(&mut self, path: String, version: Option<i32>) -> Answer<()> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         let path = answer!(self.resolve(&path));
         let write = session::Write::Delete { path, version };
         answer!(self.submit(session::Request::Write(write)).await);
@@ -62,7 +62,7 @@ impl Host for State {
         data: Vec<u8>,
         version: Option<i32>,
     ) -> Answer<Stat> {
-        self.count_calls(1).await?;
+        self.begin_writes(1, path.len() + data.len()).await?;
         let write = answer!(self.set_data_write(&path, data, version));
         match answer!(self.submit(session::Request::Write(write)).await) {
             session::Reply::Written(session::Written::DataSet(stat)) => {
@@ -78,19 +78,20 @@ impl Host for State {
     }
 
     async fn sync(&mut self, path: String) -> Answer<()> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         let path = answer!(self.resolve(&path));
         answer!(self.submit(session::Request::Sync(path)).await);
         Ok(Ok(()))
     }
 
     async fn multi(&mut self, writes: Vec<Write>) -> Result<Result<Vec<Written>, MultiError>> {
-        self.count_calls(writes.len().max(1)).await?;
+        self.begin_writes(1, writes.iter().map(bytes_of_write).sum()).await?;
         self.run_multi(writes).await
     }
 
     async fn pipeline(&mut self, requests: Vec<Request>) -> Result<Vec<Result<Reply, Error>>> {
-        self.count_calls(requests.len().max(1)).await?;
+        let bytes = requests.iter().map(bytes_of_request).sum();
+        self.begin_writes(requests.len().max(1), bytes).await?;
         self.run_pipeline(requests).await
     }
 
@@ -128,7 +129,7 @@ impl Host for State {
     }
 
     async fn wait(&mut self, watches: Vec<Resource<OwnedWatch>>) -> Answer<u32> {
-        self.count_calls(1).await?;
+        self.begin_call()?;
         self.wait_for(&watches).await
     }
 }
@@ -168,7 +169,7 @@ impl State {
         path: &str,
         watching: Watching,
     ) -> Answer<(Option<Stat>, Option<session::Watch>)> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         let path = answer!(self.resolve(path));
         let request = session::Request::Exists(path.clone(), watching);
         match answer!(self.submit(request).await) {
@@ -184,7 +185,7 @@ impl State {
         path: &str,
         watching: Watching,
     ) -> Answer<(Contents, Option<session::Watch>)> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         let path = answer!(self.resolve(path));
         let request = session::Request::GetData(path.clone(), watching);
         match answer!(self.submit(request).await) {
@@ -200,7 +201,7 @@ impl State {
         path: &str,
         watching: Watching,
     ) -> Answer<(Resource<ChildList>, Option<session::Watch>)> {
-        self.count_calls(1).await?;
+        self.begin_requests(1).await?;
         answer!(self.check_child_lists(1));
         let path = answer!(self.resolve(path));
         let request = session::Request::GetChildren(path.clone(), watching);
@@ -308,7 +309,7 @@ impl State {
         Ok(answers)
     }
 
-    fn check_pipeline(&self, requests: &[Request]) -> Result<(), Error> {
+    fn check_pipeline(&mut self, requests: &[Request]) -> Result<(), Error> {
         self.check_batch(requests.len())?;
         let lists = requests.iter().filter(|one| matches!(one, Request::GetChildren(_))).count();
         self.check_child_lists(lists)

@@ -17,8 +17,12 @@ pub struct Limits {
     pub watches: u32,
     /// Child lists owned at once.
     pub child_lists: u32,
-    /// Host calls per second; `limits.calls-per-second`. Faster ones are slowed down.
+    /// Bytes of names in those lists, beyond which no more is asked for.
+    pub child_list_bytes: u64,
+    /// Requests to the ensemble per second; `limits.calls-per-second`. Faster ones are slowed down.
     pub calls_per_second: u32,
+    /// Bytes written to the ensemble per second; `limits.written-per-second`. More is slowed down.
+    pub written_per_second: u64,
     /// Parts of a `multi`, requests of a `pipeline`.
     pub batch: u32,
     /// Bytes logged per second.
@@ -42,8 +46,13 @@ impl Default for Limits {
             watches: 64,
             // A recipe looks at one directory at a time; two-phase commit looks at a few.
             child_lists: 16,
-            // An acquire takes about 5 calls; ensembles serve some ten thousand requests a second.
-            calls_per_second: 1000,
+            // A hundred thousand contenders. One list of more is answered all the same.
+            child_list_bytes: 8 << 20,
+            // A cycle of the lock takes 4; a client that does nothing else makes some 500 of them
+            // a second on a server that syncs. Ensembles serve tens of thousands of requests.
+            calls_per_second: 5000,
+            // A thousand items of a kilobyte. A server keeps its last 500 transactions in memory.
+            written_per_second: 1 << 20,
             // A batch is built in the memory of both sides, and answered as a whole.
             batch: 128,
             // A page of text per second is more than anybody reads.

@@ -23,7 +23,7 @@ pub enum PathError {
         source: znode_path::PathError,
     },
     /// It is too long.
-    #[error("{path:?}: the path is longer than {MAX_PATH_BYTES} bytes")]
+    #[error("{path:?}: with what is added to it, the path is longer than {MAX_PATH_BYTES} bytes")]
     TooLong {
         /// The path, shortened.
         path: String,
@@ -56,7 +56,17 @@ impl Mount {
     /// The path breaks a rule of ZooKeeper's, names something of the ensemble's own, or is too
     /// long.
     pub fn resolve(&self, guest: &str) -> Result<String, PathError> {
-        if self.path().len() + guest.len() > MAX_PATH_BYTES {
+        self.resolve_with_room(guest, 0)
+    }
+
+    /// As [`Mount::resolve`], for a path to which so many bytes will be added.
+    ///
+    /// # Errors
+    /// As [`Mount::resolve`], of the longer path.
+    pub(super) fn resolve_with_room(&self, guest: &str, more: usize) -> Result<String, PathError> {
+        // What is added may be a guest's own, and as long as that has made it.
+        let length = self.path().len().saturating_add(guest.len()).saturating_add(more);
+        if length > MAX_PATH_BYTES {
             return Err(PathError::TooLong { path: shortened(guest) });
         }
         let resolved = self.root.resolve(guest);
@@ -127,6 +137,17 @@ mod tests {
             check_refused(guest);
         }
         check_refused(&format!("/{}", "x".repeat(5000)));
+    }
+
+    #[test]
+    fn a_path_is_bounded_with_what_is_added_to_it() {
+        let mount = Mount::new("/app").unwrap();
+        let longest = format!("/{}", "x".repeat(MAX_PATH_BYTES - 5));
+        assert!(mount.resolve(&longest).is_ok());
+        let too_long = mount.resolve_with_room(&longest, 1).unwrap_err();
+        assert!(matches!(too_long, PathError::TooLong { .. }), "{too_long}");
+        assert!(too_long.to_string().len() < 300, "{too_long}");
+        assert!(mount.resolve_with_room("/a", usize::MAX).is_err());
     }
 
     #[test]

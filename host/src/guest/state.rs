@@ -9,7 +9,7 @@ use super::bucket::{Bucket, Taken};
 use super::limits::{Growth, LimitReached};
 use super::meter::Turn;
 use super::slab::Slab;
-use super::surroundings::Surroundings;
+use super::surroundings::{Surroundings, TimeAndChance};
 use super::voice_box::VoiceBox;
 use super::witness::KILLED;
 use crate::session::Watch;
@@ -27,7 +27,8 @@ pub(super) struct State {
     /// Absolute paths of the claim's znodes, while it stands.
     pub(super) claimed: Vec<String>,
     pub(super) voice_box: VoiceBox,
-    calls: Bucket,
+    requests: Bucket,
+    written: Bucket,
 }
 
 /// What the component is called for.
@@ -56,6 +57,19 @@ pub struct ChildList {
     pub(super) count: u32,
     pub(super) stat: Stat,
     pub(super) names: vec::IntoIter<String>,
+    /// What all of them took.
+    pub(super) bytes: u64,
+}
+
+/// What a name takes in memory besides its text.
+pub(super) const NAME_OVERHEAD: usize = 40;
+
+/// Waits until there is so much in the bucket, and takes it out.
+async fn take(bucket: &mut Bucket, amount: usize, time: &dyn TimeAndChance) {
+    while let Taken::NotBefore(wait) = bucket.take(amount as u64, || time.now_ms()) {
+        let mut alarm = time.alarm(wait);
+        std::future::poll_fn(|context| alarm.poll_fired(context)).await;
+    }
 }
 
 impl State {
@@ -69,24 +83,40 @@ impl State {
             phase: Phase::Operation,
             claimed: Vec::new(),
             voice_box: VoiceBox::new(limits, surroundings.voice.clone(), now_ms),
-            calls: Bucket::full(limits.calls_per_second.into(), now_ms),
+            requests: Bucket::full(limits.calls_per_second.into(), now_ms),
+            written: Bucket::full(limits.written_per_second, now_ms),
             surroundings,
             turn,
         }
     }
 
-    /// Counts host calls, and delays those over the rate: a loop around a host call slows itself.
-    /// An error is the end of a component that a simulation kills.
+    /// Begins a host call. One that asks nothing of the ensemble costs only processor time, which
+    /// is metered. An error is the end of a component that a simulation kills.
     #[inline]
-    pub(super) async fn count_calls(&mut self, calls: usize) -> wasmtime::Result<()> {
-        if self.surroundings.witness.as_ref().is_some_and(|witness| witness.is_killed()) {
-            return Err(wasmtime::Error::msg(KILLED));
+    pub(super) fn begin_call(&self) -> wasmtime::Result<()> {
+        match self.surroundings.witness.as_ref().is_some_and(|witness| witness.is_killed()) {
+            true => Err(wasmtime::Error::msg(KILLED)),
+            false => Ok(()),
         }
-        let time = &self.surroundings.time;
-        while let Taken::NotBefore(wait) = self.calls.take(calls as u64, || time.now_ms()) {
-            let mut alarm = time.alarm(wait);
-            std::future::poll_fn(|context| alarm.poll_fired(context)).await;
-        }
+    }
+
+    /// Begins a host call that sends so many requests to the ensemble, and delays it where they are
+    /// over the rate: a loop around a request slows itself.
+    #[inline]
+    pub(super) async fn begin_requests(&mut self, requests: usize) -> wasmtime::Result<()> {
+        self.begin_call()?;
+        take(&mut self.requests, requests, &*self.surroundings.time).await;
+        Ok(())
+    }
+
+    /// As [`Self::begin_requests`], where so many bytes are written.
+    pub(super) async fn begin_writes(
+        &mut self,
+        requests: usize,
+        bytes: usize,
+    ) -> wasmtime::Result<()> {
+        self.begin_requests(requests).await?;
+        take(&mut self.written, bytes, &*self.surroundings.time).await;
         Ok(())
     }
 
@@ -111,12 +141,20 @@ impl State {
     }
 
     /// Refuses what would be more child lists than allowed.
-    pub(super) fn check_child_lists(&self, more: usize) -> Result<(), Error> {
+    pub(super) fn check_child_lists(&mut self, more: usize) -> Result<(), Error> {
         let maximum = self.surroundings.limits.child_lists;
-        if self.child_lists.len() + more <= maximum as usize {
-            return Ok(());
+        if self.child_lists.len() + more > maximum as usize {
+            return Err(Error::OverLimit(format!(
+                "more than {maximum} child lists: drop some first"
+            )));
         }
-        Err(Error::OverLimit(format!("more than {maximum} child lists: drop some first")))
+        let bytes: u64 = self.child_lists.iter_mut().map(|list| list.bytes).sum();
+        if more > 0 && bytes >= self.surroundings.limits.child_list_bytes {
+            return Err(Error::OverLimit(format!(
+                "the child lists take {bytes} bytes: drop some first"
+            )));
+        }
+        Ok(())
     }
 
     /// Tags of the fired watches that no `wake` was told of.

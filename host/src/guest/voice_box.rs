@@ -10,6 +10,16 @@ use super::surroundings::{LogLevel, Voice};
 /// Longest line of the log; the rest is cut off.
 const MAX_LINE: usize = 4096;
 
+/// Pairs of an event at most: each is handled by itself wherever the event goes.
+const MAX_PAIRS: usize = 64;
+
+/// Bytes of an event at most, all its texts together.
+const MAX_EVENT: usize = 16 << 10;
+
+/// What a line, an event and a pair are charged besides their bytes: what the log and the followers
+/// put around them, so that empty ones are none the cheaper to send by the thousand.
+const AROUND: usize = 64;
+
 /// A component's log and events, bounded in bytes per second. What is over is counted and dropped;
 /// the count is told before the next line that fits, and at the end.
 pub(super) struct VoiceBox {
@@ -18,6 +28,7 @@ pub(super) struct VoiceBox {
     emit: Bucket,
     dropped_lines: u64,
     dropped_events: u64,
+    oversized_events: u64,
 }
 
 impl VoiceBox {
@@ -28,12 +39,13 @@ impl VoiceBox {
             emit: Bucket::full(limits.emit_per_second.into(), now_ms),
             dropped_lines: 0,
             dropped_events: 0,
+            oversized_events: 0,
         }
     }
 
     pub(super) fn log(&mut self, level: LogLevel, message: &str, now_ms: impl FnOnce() -> u64) {
         let line = escaped(message);
-        if self.log.take(line.len() as u64 + 1, now_ms) != Taken::Yes {
+        if self.log.take((line.len() + AROUND) as u64, now_ms) != Taken::Yes {
             self.dropped_lines += 1;
             return;
         }
@@ -47,10 +59,14 @@ impl VoiceBox {
         detail: Vec<(String, String)>,
         now_ms: impl FnOnce() -> u64,
     ) {
-        let length = detail.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
-        let length = (event.len() + length + 1) as u64;
-        // Unlike a line of the log an event is not cut, so one beyond the rate never goes out.
-        if length > self.emit.per_second() || self.emit.take(length, now_ms) != Taken::Yes {
+        let texts = detail.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>();
+        let length = event.len() + texts;
+        if detail.len() > MAX_PAIRS || length > MAX_EVENT {
+            self.oversized_events += 1;
+            return;
+        }
+        let charge = (length + AROUND * (1 + detail.len())) as u64;
+        if self.emit.take(charge, now_ms) != Taken::Yes {
             self.dropped_events += 1;
             return;
         }
@@ -59,15 +75,23 @@ impl VoiceBox {
     }
 
     fn tell_dropped(&mut self) {
-        for (count, what) in
-            [(&mut self.dropped_lines, "log lines"), (&mut self.dropped_events, "events")]
-        {
-            if *count > 0 {
-                let message = format!("{count} {what} were dropped: too many bytes per second");
+        let VoiceBox { dropped_lines, dropped_events, oversized_events, .. } = *self;
+        if dropped_lines + dropped_events + oversized_events == 0 {
+            return;
+        }
+        let too_fast = "too many bytes per second";
+        let too_large = format!("an event has at most {MAX_PAIRS} pairs and {MAX_EVENT} bytes");
+        for (count, what, why) in [
+            (dropped_lines, "log lines", too_fast),
+            (dropped_events, "events", too_fast),
+            (oversized_events, "events", &too_large),
+        ] {
+            if count > 0 {
+                let message = format!("{count} {what} were dropped: {why}");
                 self.voice.log(LogLevel::Warn, &message);
-                *count = 0;
             }
         }
+        (self.dropped_lines, self.dropped_events, self.oversized_events) = (0, 0, 0);
     }
 }
 
@@ -132,19 +156,41 @@ mod tests {
     #[test]
     fn a_flood_is_cut_off_and_its_rest_counted() {
         let heard = Arc::new(Heard::default());
-        let limits = Limits { log_per_second: 100, emit_per_second: 10, ..Limits::default() };
+        let limits = Limits { log_per_second: 800, emit_per_second: 800, ..Limits::default() };
         let mut voice_box = VoiceBox::new(&limits, heard.clone(), 0);
         for _ in 0..1000 {
-            voice_box.log(LogLevel::Info, "123456789", || 0);
+            voice_box.log(LogLevel::Info, "0123456789abcdef", || 0);
+            voice_box.log(LogLevel::Info, "", || 0);
         }
-        assert_eq!(heard.0.lock().unwrap().len(), 10);
+        // Of 80 bytes with what is around it, and of 64.
+        assert_eq!(heard.0.lock().unwrap().len(), 11);
         voice_box.log(LogLevel::Info, "later", || 1000);
-        voice_box.emit("too long an event", Vec::new(), || 5000);
+        let heard = heard.0.lock().unwrap();
+        assert_eq!(heard[11], "1989 log lines were dropped: too many bytes per second");
+        assert_eq!(heard[12], "later");
+    }
+
+    #[test]
+    fn empty_pairs_are_charged_as_others_are_and_an_event_has_only_so_many() {
+        let heard = Arc::new(Heard::default());
+        let mut voice_box = VoiceBox::new(&Limits::default(), heard.clone(), 0);
+        let pairs = |count| vec![(String::new(), String::new()); count];
+        for _ in 0..1000 {
+            voice_box.emit("few", pairs(MAX_PAIRS), || 0);
+        }
+        for _ in 0..1000 {
+            voice_box.emit("many", pairs(MAX_PAIRS + 1), || 0);
+            voice_box.emit("large", vec![("x".repeat(MAX_EVENT), String::new())], || 0);
+        }
+        // Each of 65 parts.
+        let fit = Limits::default().emit_per_second as usize / (AROUND * (1 + MAX_PAIRS));
+        assert_eq!(*heard.0.lock().unwrap(), vec!["few".to_owned(); fit]);
         drop(voice_box);
         let heard = heard.0.lock().unwrap();
-        assert_eq!(heard[10], "990 log lines were dropped: too many bytes per second");
-        assert_eq!(heard[11], "later");
-        assert_eq!(heard[12], "1 events were dropped: too many bytes per second");
+        let dropped = 1000 - fit;
+        assert_eq!(heard[fit], format!("{dropped} events were dropped: too many bytes per second"));
+        let told = "2000 events were dropped: an event has at most 64 pairs and 16384 bytes";
+        assert_eq!(heard[fit + 1], told);
     }
 
     #[test]

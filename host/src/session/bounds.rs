@@ -8,7 +8,7 @@ use super::request::{Request, Write};
 pub(super) const IN_FLIGHT: u32 = 500;
 
 /// Child lists that one session asks for at a time: their replies are the only unbounded ones, and
-/// a server keeps each whole in memory until it is sent.
+/// a server keeps each whole in memory until it is sent. Each takes a permit.
 pub(super) const CHILD_LISTS: usize = 8;
 
 /// Requests in one pipeline: a guest cannot take more than a quarter of the session's share.
@@ -18,6 +18,10 @@ pub(super) const PIPELINE: usize = 128;
 /// on it, at `jute.maxbuffer`, 1,048,575 bytes unless configured; the rest is for what we do not
 /// count exactly.
 pub(super) const REQUEST_BYTES: usize = 900 * 1024;
+
+/// Bytes of data and names that one pipeline is answered at most, and then one window of it: they
+/// are in the host's memory until the last of them is there, and then in the component's.
+pub(super) const PIPELINE_BYTES: usize = 8 << 20;
 
 /// What a request costs besides paths and data: header, ACL, flags, lengths.
 const OVERHEAD: usize = 100;
@@ -37,7 +41,8 @@ pub(super) fn check_size(request: &Request) -> Result<(), Failure> {
     Ok(())
 }
 
-fn encoded_size(request: &Request) -> usize {
+/// Bytes of a request on the wire, or a little more.
+pub(super) fn encoded_size(request: &Request) -> usize {
     match request {
         Request::Write(write) => write_size(write),
         Request::Multi(writes) => writes.iter().map(write_size).sum(),

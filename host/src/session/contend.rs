@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::core::{child, created, parent, unexpected};
 use super::failure::{Failure, Refusal};
 use super::janitor::find_contender;
-use super::ledger::{Entry, EntryId, Naming, Trace, Znode};
+use super::ledger::{COUNTER_BYTES, Entry, EntryId, Naming, Trace, Znode};
 use super::request::{CreateMode, Reply, Request, Stat, Watching, Write};
 use super::seat::Seat;
 
@@ -30,9 +30,6 @@ pub struct ContenderName {
     /// What stands between the UUID and the counter.
     pub after: String,
 }
-
-/// Digits of the counter that the server appends, and the sign it has after 2^31 creates.
-const COUNTER_BYTES: usize = 11;
 
 /// How often the parent may vanish between being created and being used: the server removes an
 /// empty container at any time, but it does not do so again and again.
@@ -138,6 +135,8 @@ impl<'a> Attempt<'a> {
     fn open(seat: &'a Seat, directory: &'a str, name: &ContenderName) -> Result<Self, Failure> {
         seat.check_room(1)?;
         let stem = stem(name, seat.core.clock().uuid());
+        // Of earlier ones that are gone, by whatever way.
+        seat.give_back_room();
         seat.account.reserve(child(directory, &stem).len() + COUNTER_BYTES)?;
         let trace = Trace::Contender { parent: directory.to_owned(), stem: stem.clone() };
         let entry = Some(seat.ledger().open(trace, seat.core.standing()));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::bounds;
@@ -18,6 +18,7 @@ use super::omission::Omission;
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::state::{SessionLoss, SessionState};
 use super::timing::Timing;
+use super::traffic::{Traffic, reply_size};
 use super::watched::WatchedZnodes;
 use crate::clock::{Boottime, Clock};
 
@@ -32,8 +33,7 @@ pub(super) struct Core {
     state: watch::Sender<SessionState>,
     lost: CancellationToken,
     connection: watch::Receiver<Connection>,
-    in_flight: Semaphore,
-    child_lists: Semaphore,
+    traffic: Traffic,
     /// Unbounded, because it must never refuse; bounded all the same by the ledgers it comes from.
     pub(super) janitor: mpsc::UnboundedSender<Job>,
     pub(super) budget: Arc<Budget>,
@@ -63,8 +63,7 @@ impl Core {
             contact: Arc::new(Mutex::new(Contact::new(timing, ContactRule::Quorum, opened))),
             state: watch::channel(SessionState::Connected).0,
             lost: CancellationToken::new(),
-            in_flight: Semaphore::new(bounds::IN_FLIGHT as usize),
-            child_lists: Semaphore::new(bounds::CHILD_LISTS),
+            traffic: Traffic::default(),
             janitor,
             budget: Arc::default(),
             named: Mutex::default(),
@@ -211,16 +210,18 @@ impl Core {
     pub(super) async fn send(&self, request: Request) -> Result<Reply, Failure> {
         bounds::check_size(&request)?;
         self.until_connected().await?;
-        let _permit = self.permits(1).await?;
-        let _list = match request {
-            Request::GetChildren(..) => Some(self.child_list().await?),
-            _ => None,
-        };
+        let room = self.traffic.enter(std::slice::from_ref(&request)).await?;
         // Boxed, so that those who wait for their permit have no room set aside for it.
-        Box::pin(self.exchange(request)).await
+        let answer = Box::pin(self.exchange(request)).await;
+        room.learn(std::slice::from_ref(&answer));
+        answer
     }
 
-    /// Sends requests back to back, without anything of this session between them.
+    /// Sends requests back to back, as many at a time as there is room for. Once a connection is
+    /// lost, or too much was answered, no more of them is sent.
+    ///
+    /// # Errors
+    /// None of them was sent.
     pub(super) async fn send_all(
         &self,
         requests: Vec<Request>,
@@ -228,16 +229,44 @@ impl Core {
         for request in &requests {
             bounds::check_size(request)?;
         }
+        let mut rest = requests;
+        let mut answers = self.send_window(&mut rest).await?;
+        while !rest.is_empty() {
+            let bytes: usize = answers.iter().flatten().map(reply_size).sum();
+            let is_lost = |answer: &Result<_, Failure>| {
+                matches!(answer, Err(Failure::OutcomeUnknown | Failure::SessionLost))
+            };
+            let unsent = if answers.iter().any(is_lost) {
+                Err(Failure::OutcomeUnknown)
+            } else if bytes >= bounds::PIPELINE_BYTES {
+                Err(Failure::OverLimit(format!(
+                    "the replies of one pipeline take {} bytes at most: send it in parts",
+                    bounds::PIPELINE_BYTES
+                )))
+            } else {
+                // Boxed, as it is rare: a future has room for every branch.
+                Box::pin(self.send_window(&mut rest)).await
+            };
+            match unsent {
+                Ok(more) => answers.extend(more),
+                Err(failure) => answers.extend(rest.drain(..).map(|_| Err(failure.clone()))),
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Sends the first of the requests and takes them out.
+    async fn send_window(
+        &self,
+        requests: &mut Vec<Request>,
+    ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
         self.until_connected().await?;
-        let count = u32::try_from(requests.len()).unwrap_or(u32::MAX);
-        let _permits = self.permits(count.min(bounds::IN_FLIGHT)).await?;
-        let _list = match requests.iter().any(|it| matches!(it, Request::GetChildren(..))) {
-            true => Some(self.child_list().await?),
-            false => None,
-        };
+        let room = self.traffic.enter(requests).await?;
         // Each is submitted when it is first polled, and they are polled in order.
-        let exchanges = requests.into_iter().map(|request| self.exchange(request));
-        Ok(futures_util::future::join_all(exchanges).await)
+        let exchanges = requests.drain(..room.count()).map(|request| self.exchange(request));
+        let answers = futures_util::future::join_all(exchanges).await;
+        room.learn(&answers);
+        Ok(answers)
     }
 
     /// As [`send`](Core::send), for requests that may be sent again: while the session lasts they
@@ -321,14 +350,6 @@ impl Core {
     /// moment, so that nobody asks again on a connection that is known to be lost.
     async fn after_connection_loss(&self) {
         tokio::task::yield_now().await;
-    }
-
-    async fn permits(&self, count: u32) -> Result<tokio::sync::SemaphorePermit<'_>, Failure> {
-        self.in_flight.acquire_many(count).await.map_err(|_closed| Failure::SessionLost)
-    }
-
-    async fn child_list(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Failure> {
-        self.child_lists.acquire().await.map_err(|_closed| Failure::SessionLost)
     }
 
     /// Catches up with the leader and reads a znode's metadata: what a write whose reply was lost

@@ -21,9 +21,9 @@ pub(super) struct Deletions {
     asked: HashMap<String, usize>,
     /// Of these, seen to be gone.
     seen: HashSet<String>,
-    /// Answered, the latest.
-    done: HashSet<String>,
-    in_order: VecDeque<String>,
+    /// Answered, the latest. Each path is kept once.
+    done: HashSet<Arc<str>>,
+    in_order: VecDeque<Arc<str>>,
     is_doubtful: bool,
 }
 
@@ -44,8 +44,10 @@ impl Deletions {
     }
 
     fn answer(&mut self, path: &str, is_done: bool) {
-        if is_done && self.done.insert(path.to_owned()) {
-            self.in_order.push_back(path.to_owned());
+        if is_done && !self.done.contains(path) {
+            let path: Arc<str> = path.into();
+            self.done.insert(Arc::clone(&path));
+            self.in_order.push_back(path);
             if self.in_order.len() > MOST
                 && let Some(oldest) = self.in_order.pop_front()
             {

@@ -5,6 +5,9 @@ use std::collections::HashMap;
 
 use super::contact::Standing;
 
+/// Digits of the counter that the server appends, and the sign it has after 2^31 creates.
+pub(super) const COUNTER_BYTES: usize = 11;
+
 /// Tells participants of one session apart.
 pub(super) type SeatId = u64;
 
@@ -94,6 +97,18 @@ impl Ledger {
             Entry::Pending(Trace::Named { path: it }) if it == path => Some(*id),
             _ => None,
         })
+    }
+
+    /// Bytes of the longest path that a contender of it has or may come to have.
+    pub(super) fn longest_contender(&self) -> usize {
+        let lengths = self.entries.iter().map(|(_, entry, _)| match entry {
+            Entry::Known(Znode { path, naming: Naming::Unique, .. }) => path.len(),
+            Entry::Pending(Trace::Contender { parent, stem }) => {
+                parent.len() + 1 + stem.len() + COUNTER_BYTES
+            }
+            Entry::Known(_) | Entry::Pending(Trace::Named { .. }) => 0,
+        });
+        lengths.max().unwrap_or(0)
     }
 
     /// Strikes out what is at a path, because it is gone.

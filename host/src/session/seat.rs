@@ -14,6 +14,7 @@ use super::core::{Core, unexpected};
 use super::failure::Failure;
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
+use super::persistent::Persistent;
 use super::request::{Reply, Request, Stat, Watching};
 use super::watch::{Event, Kin, Watch};
 
@@ -33,12 +34,14 @@ pub enum Owner {
 pub struct SeatLimits {
     /// Ephemeral znodes.
     pub znodes: usize,
+    /// Persistent znodes that it created and nobody has deleted; one with a long path counts more.
+    pub persistent_znodes: usize,
 }
 
 impl Default for SeatLimits {
     /// Far more than a stock recipe needs, far less than would trouble an ensemble.
     fn default() -> Self {
-        SeatLimits { znodes: 1000 }
+        SeatLimits { znodes: 1_000, persistent_znodes: 10_000 }
     }
 }
 
@@ -55,6 +58,7 @@ pub struct Seat {
     pub(super) kin: Kin,
     pub(super) account: Arc<Account>,
     pub(super) ledger: Mutex<Ledger>,
+    pub(super) persistent: Mutex<Persistent>,
     pub(super) claims: Mutex<Claims>,
     pub(super) claims_changed: Notify,
     /// What runs only while the claim is held.
@@ -71,6 +75,7 @@ impl Seat {
             limits,
             kin: Kin::NONE,
             ledger: Mutex::default(),
+            persistent: Mutex::default(),
             claims: Mutex::default(),
             claims_changed: Notify::new(),
             dependents: TaskTracker::new(),
@@ -173,7 +178,9 @@ impl Seat {
     }
 
     /// Sends requests back to back and answers in their order. Not atomic, and nothing is sent
-    /// again: after a lost connection reads, too, answer `OutcomeUnknown`.
+    /// again: after a lost connection reads, too, answer `OutcomeUnknown`. Where the replies may be
+    /// large, only so many requests are under way at a time; once they were too large together, the
+    /// rest answers `OverLimit` and was not sent.
     ///
     /// # Errors
     /// `OverLimit` or `Invalid` for all of them, before anything is sent.

@@ -7,6 +7,7 @@ use super::deletions::Deleting;
 use super::failure::Failure;
 use super::janitor::find_named;
 use super::ledger::{EntryId, Naming, Trace, Znode};
+use super::persistent::persistent_room;
 use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::seat::Seat;
 
@@ -20,6 +21,8 @@ pub(super) enum Ticket {
     Creates { path: String, entry: EntryId },
     /// A znode is deleted; perhaps it is in the ledger.
     Deletes { path: String, deleting: Deleting },
+    /// A persistent znode is created by that part of the request.
+    Persists { part: usize },
 }
 
 impl Seat {
@@ -52,6 +55,8 @@ impl Seat {
     /// Waits until nothing depends on the znodes that the requests delete, and finds out what
     /// became of earlier creates of the names that they create.
     pub(super) async fn before_sending(&self, requests: &[Request]) -> Result<(), Failure> {
+        let persistent = requests.iter().flat_map(writes).map(persistent_room).sum();
+        self.check_persistent(persistent).await?;
         for write in requests.iter().flat_map(writes) {
             match write {
                 Write::Delete { path, .. } => self.before_deletion(path).await,
@@ -110,7 +115,7 @@ impl Seat {
 
     fn open_ticket(&self, request: &Request) -> Result<Vec<Ticket>, Failure> {
         let mut tickets = Vec::new();
-        for write in writes(request) {
+        for (part, write) in writes(request).iter().enumerate() {
             let opened = match write {
                 Write::Create { path, mode: CreateMode::Ephemeral, .. } => self.begin_named(path),
                 Write::Create { mode: CreateMode::EphemeralSequential, .. } => {
@@ -125,6 +130,7 @@ impl Seat {
                     let deleting = Deleting::begin(&self.core, path);
                     Ok(Ticket::Deletes { path: path.clone(), deleting })
                 }
+                write if persistent_room(write) > 0 => Ok(Ticket::Persists { part }),
                 Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => continue,
             };
             match opened {
@@ -161,6 +167,7 @@ impl Seat {
                     named.forget(&path, self.id, None);
                 }
                 Ticket::Deletes { path, .. } => self.deletion_failed(&path),
+                Ticket::Persists { .. } => {}
             }
         }
     }
@@ -194,14 +201,14 @@ impl Seat {
         match ticket {
             Ticket::Deletes { path, deleting } => {
                 deleting.done();
+                self.persistent().forget(&path);
                 self.gone(&path);
             }
+            Ticket::Persists { part } => {
+                written(reply).get(part).into_iter().for_each(|it| self.persists(it));
+            }
             Ticket::Creates { path, entry } => {
-                let written = match reply {
-                    Reply::Written(written) => std::slice::from_ref(written),
-                    Reply::Multi(written) => written,
-                    _ => return,
-                };
+                let written = written(reply);
                 let created = written.iter().find_map(|it| match it {
                     Written::Created(created, stat) if *created == path => Some(stat.czxid),
                     _ => None,
@@ -248,6 +255,20 @@ impl Seat {
         }
         self.ledger().forget(path);
         self.end_claim(path);
+        self.give_back_room();
+    }
+
+    /// Watching the contenders that are left takes no more room than they need.
+    pub(super) fn give_back_room(&self) {
+        self.account.release(|| self.ledger().longest_contender());
+    }
+}
+
+fn written(reply: &Reply) -> &[Written] {
+    match reply {
+        Reply::Written(written) => std::slice::from_ref(written),
+        Reply::Multi(written) => written,
+        _ => &[],
     }
 }
 

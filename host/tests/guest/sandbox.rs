@@ -150,7 +150,8 @@ impl Sandbox {
     }
 
     pub(crate) fn surroundings(&self) -> Surroundings {
-        let seat = self.session.join("/app", SeatLimits { znodes: 100 }).unwrap();
+        let seat =
+            self.session.join("/app", SeatLimits { znodes: 100, ..SeatLimits::default() }).unwrap();
         Surroundings {
             seat: Arc::new(seat),
             mount: Mount::new("/app").unwrap(),

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::fault::{Action, Cut};
 use super::gate::Direction;
+use super::rate::PIECE;
 use super::wiring::{Language, Line, Releases, Verdict, Wiring};
 use crate::frames::{self, ConnectResponse, MAX_FRAME, ReplyHeader, RequestHead};
 
@@ -163,6 +164,23 @@ async fn line_and_link(line: &Line, wiring: &Wiring, is_request: bool) {
     }
 }
 
+/// Sends bytes as fast as the link carries them.
+async fn send(
+    mut bytes: &[u8],
+    to: &mut WriteHalf<'_>,
+    wiring: &Wiring,
+    is_request: bool,
+) -> io::Result<()> {
+    while wiring.rate.is_limited() && bytes.len() > PIECE {
+        let (piece, rest) = bytes.split_at(PIECE);
+        wiring.rate.pass(is_request, piece.len()).await;
+        to.write_all(piece).await?;
+        bytes = rest;
+    }
+    wiring.rate.pass(is_request, bytes.len()).await;
+    to.write_all(bytes).await
+}
+
 /// Passes bytes on unread until the stream ends or fails.
 async fn pass_on<F: Future<Output = ()>>(
     mut from: ReadHalf<'_>,
@@ -243,7 +261,7 @@ impl Relay<'_> {
                 }
             }
             line_and_link(self.line, self.wiring, true).await;
-            to.write_all(&frames::frame(&message)).await?;
+            send(&frames::frame(&message), &mut to, self.wiring, true).await?;
             if cut_after.is_some() {
                 return Ok(cut_after);
             }
@@ -271,7 +289,7 @@ impl Relay<'_> {
                 }
             }
             line_and_link(self.line, self.wiring, false).await;
-            to.write_all(&frames::frame(&message)).await?;
+            send(&frames::frame(&message), &mut to, self.wiring, false).await?;
         }
         line_and_link(self.line, self.wiring, false).await;
         Ok(End::Both(Cut::Fin))

@@ -9,6 +9,7 @@ use tokio::sync::watch;
 
 use super::fault::{Action, Cut, Fault, Match, Pending};
 use super::gate::{Direction, Gate};
+use super::rate::Rate;
 use super::record::{Answer, Seen};
 use crate::frames::{ConnectResponse, ReplyHeader, RequestHead, SessionKey};
 
@@ -27,6 +28,8 @@ pub(super) struct Wiring {
     pub(super) language: Language,
     /// Of all connections, present and new.
     pub(super) gate: Gate,
+    /// Of all connections together.
+    pub(super) rate: Rate,
     state: Mutex<State>,
 }
 
@@ -73,7 +76,13 @@ pub(super) type Releases = u64;
 
 impl Wiring {
     pub(super) fn new(upstream: SocketAddr, language: Language) -> Self {
-        Wiring { upstream, language, gate: Gate::new(), state: Mutex::default() }
+        Wiring {
+            upstream,
+            language,
+            gate: Gate::new(),
+            rate: Rate::default(),
+            state: Mutex::default(),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

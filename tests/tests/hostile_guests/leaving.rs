@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use wok::guest::Limits;
 use wok::participant::{CallError, Ending, Loss, Notice};
 
-use crate::scene::Scene;
+use crate::scene::{Room, Scene};
 
 /// How long the caller of an operation that never ends waits.
 const SOON: Option<Duration> = Some(Duration::from_millis(200));
@@ -81,8 +82,10 @@ async fn an_operation_that_faults_right_after_its_claim_loses_it() -> Result<()>
 #[tokio::test]
 async fn an_operation_that_ignores_its_cancellation_is_dropped_after_the_grace() -> Result<()> {
     let scene = Scene::new().await?;
+    // So slow a loop uses little processor time, which would end it otherwise.
+    let limits = Limits { calls_per_second: 200, ..Limits::default() };
     for operation in ["never-return-on-cancel", "yield-loop"] {
-        let mut guest = scene.hostile()?;
+        let mut guest = scene.hostile_in(Room { limits: limits.clone(), ..Room::default() })?;
         let attacking = async {
             let start = Instant::now();
             let answer = guest.call_for(operation, json!({}), SOON).await?;

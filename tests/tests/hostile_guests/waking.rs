@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use wok::guest::Limits;
 use wok::participant::{Ending, Loss};
 use wok_tests::patience::eventually;
 
@@ -67,13 +66,12 @@ async fn a_wake_that_waits_is_refused_and_goes_on() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_wake_that_arms_itself_again_is_slowed_and_its_participant_can_be_called_and_left()
+async fn a_wake_that_arms_itself_again_takes_turns_and_its_participant_can_be_called_and_left()
 -> Result<()> {
     let scene = Scene::new().await?;
-    let limits = Limits { calls_per_second: 100, ..Limits::default() };
-    let guest = scene.hostile_in(Room { limits, ..Room::default() })?;
+    let guest = scene.hostile()?;
     guest.answer("wake-when", at_once("again")).await.unwrap();
-    let waking = eventually("many wakes", async || Ok((woken(&guest).await > 250).then_some(())));
+    let waking = eventually("many wakes", async || Ok((woken(&guest).await > 500).then_some(())));
     let ((), holds) = scene.beside(waking).await?;
     assert!(holds >= 3, "{holds} holds of the neighbour");
     scene.beside(guest.leave()).await?;

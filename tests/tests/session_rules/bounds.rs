@@ -139,11 +139,12 @@ async fn a_session_has_no_more_than_its_limit_in_flight() -> Result<()> {
     let room = Room::open(LONG_TIMEOUT).await?;
     room.admin.create(&room.path, b"").await?;
     let seat = room.seat();
-    round_trip(&seat).await?;
+    let read = || seat.submit(Request::GetData(room.path.clone(), Watching::No));
+    // Known to be small, so that it is their number that counts.
+    read().await?;
     room.proxy.clear_log();
     room.proxy.stall(Direction::Replies);
     let about = Match::any().under(&room.path);
-    let read = || seat.submit(Request::GetData(room.path.clone(), Watching::No));
     let mut reads = pin!(join_all((0..700).map(|_| read())));
     let heartbeat_seen = eventually("a heartbeat after them", async || {
         // Heartbeats pass all bounds, so one that comes last shows that nothing else will.
@@ -159,6 +160,53 @@ async fn a_session_has_no_more_than_its_limit_in_flight() -> Result<()> {
     assert_eq!(room.proxy.requests(&about).len(), 500);
     room.proxy.heal();
     ensure!(reads.await.iter().all(Result::is_ok), "some were not answered");
+    Ok(())
+}
+
+#[tokio::test]
+async fn reads_of_which_nothing_is_known_are_sent_a_few_at_a_time() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, &vec![7; 900_000]).await?;
+    let seat = room.seat();
+    room.proxy.clear_log();
+    room.proxy.stall(Direction::Replies);
+    let about = Match::any().under(&room.path);
+    let read = Request::GetData(room.path.clone(), Watching::No);
+    let mut pipeline = pin!(seat.pipeline(vec![read; 8]));
+    let heartbeat_seen = eventually("a heartbeat after them", async || {
+        // Heartbeats pass all bounds, so one that comes last shows that nothing else will.
+        let log = room.proxy.log();
+        let some = log.iter().any(|it| it.opcode == Opcode::GetData);
+        let last_is_heartbeat = log.last().is_some_and(|it| it.opcode != Opcode::GetData);
+        Ok((some && last_is_heartbeat).then_some(()))
+    });
+    tokio::select! {
+        seen = heartbeat_seen => seen?,
+        _ = &mut pipeline => panic!("the replies were not held back"),
+    }
+    assert_eq!(room.proxy.requests(&about).len(), 4);
+    room.proxy.heal();
+    let answers = pipeline.await?;
+    ensure!(answers.len() == 8 && answers.iter().all(Result::is_ok), "{}", answers.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_pipeline_after_a_lost_connection_is_not_sent() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    let read = Request::GetData(room.path.clone(), Watching::No);
+    let about = Match::opcode(Opcode::GetData).under(&room.path);
+    room.proxy.inject(about.clone().nth(4), Action::CutBefore(Cut::Fin));
+    let mut requests = vec![read; 8];
+    requests.push(set(&room.path, b"late"));
+    let answers = seat.pipeline(requests).await?;
+    ensure!(answers.len() == 9, "{answers:?}");
+    ensure!(matches!(answers.last(), Some(Err(Failure::OutcomeUnknown))), "{answers:?}");
+    round_trip(&seat).await?;
+    ensure!(room.proxy.requests(&about).len() == 4, "{:?}", room.proxy.requests(&about));
+    ensure!(room.admin.stat(&room.path).await?.is_some_and(|stat| stat.version == 0));
     Ok(())
 }
 
@@ -210,7 +258,7 @@ async fn an_ephemeral_sequential_znode_comes_from_contend_only() -> Result<()> {
 async fn a_participant_has_no_more_ephemeral_znodes_than_its_limit() -> Result<()> {
     let room = Room::open(LONG_TIMEOUT).await?;
     room.admin.create(&room.path, b"").await?;
-    let seat = room.session.join(&room.path, SeatLimits { znodes: 2 })?;
+    let seat = room.session.join(&room.path, SeatLimits { znodes: 2, ..SeatLimits::default() })?;
     let (first, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
     create_named(&seat, &format!("{}/second", room.path)).await?;
     let third = format!("{}/third", room.path);

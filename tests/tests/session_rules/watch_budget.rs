@@ -9,8 +9,10 @@ use wok_tests::proxy::{Cut, Match};
 
 use crate::room::{LONG_TIMEOUT, Room, contender, fired, round_trip, watch_data};
 
-/// Far below what would make a second frame of 128 KiB when watches are set again.
-const MOST_BYTES: usize = 100 * 1024;
+/// What those who join have together, and what one of them may watch beyond that: far below what
+/// would make a second frame of 128 KiB when watches are set again.
+const JOINED_BYTES: usize = 80 * 1024;
+const SHARE_BYTES: usize = 12 * 1024;
 
 fn join_until_refused(room: &Room) -> (Vec<Seat>, Failure) {
     let mut seats = Vec::new();
@@ -30,7 +32,7 @@ async fn a_participant_too_many_is_refused_when_it_joins() -> Result<()> {
     let Failure::OverLimit(text) = &refusal else { panic!("{refusal:?}") };
     ensure!(text.contains(&room.path), "{text}");
     // Each can watch one znode below its mount at a time, or a predecessor and a claim in turn.
-    ensure!(seats.len() * (room.path.len() + 64) > MOST_BYTES - 200, "only {}", seats.len());
+    ensure!(seats.len() * (room.path.len() + 64) > JOINED_BYTES - 200, "only {}", seats.len());
     ensure!(room.proxy.requests(&Match::any().under(&room.path)).is_empty());
     seats.pop();
     room.session.join(&room.path, SeatLimits::default())?;
@@ -79,9 +81,9 @@ async fn all_that_joined_can_wait_at_once_and_a_reconnect_wakes_none_and_loses_n
 }
 
 #[tokio::test]
-async fn a_participant_cannot_watch_more_than_the_session_has_left() -> Result<()> {
+async fn a_participant_cannot_watch_more_than_its_share_and_keeps_nobody_out() -> Result<()> {
     let room = Room::open(LONG_TIMEOUT).await?;
-    let long = format!("{}/{}", room.path, "n".repeat(MOST_BYTES / 32));
+    let long = format!("{}/{}", room.path, "n".repeat(SHARE_BYTES / 8));
     room.admin.create(&long, b"").await?;
     let (greedy, neighbour) = (room.seat(), room.seat());
     let (own, _) = neighbour.contend(&room.path, contender(), Vec::new()).await?;
@@ -93,7 +95,12 @@ async fn a_participant_cannot_watch_more_than_the_session_has_left() -> Result<(
         }
     };
     ensure!(matches!(refusal, Failure::OverLimit(_)), "{refusal:?}");
-    ensure!((watches.len() + 1) * long.len() > MOST_BYTES - 400, "only {}", watches.len());
+    let watched = watches.len() * long.len();
+    ensure!(watched + long.len() > SHARE_BYTES, "only {}", watches.len());
+    ensure!(watched <= SHARE_BYTES + room.path.len() + 64, "{}", watches.len());
+    let (joined, _) = join_until_refused(&room);
+    ensure!((joined.len() + 2) * (room.path.len() + 64) > JOINED_BYTES - 200, "{}", joined.len());
+    drop(joined);
     // What the neighbour reserved when it joined is still its own.
     neighbour.claim(&own).await?;
     // What is dropped, or has fired, is free again.

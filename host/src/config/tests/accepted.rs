@@ -39,7 +39,7 @@ module = \"lock\"
 sha256 = \"{digest}\"
 mount = \"/locks/orders\"
 config = {{ revocable = true, ratio = 0.5, nested.key = -1 }}
-limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, calls-per-second = 3 }}
+limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, calls-per-second = 3, persistent-znodes = 4, written-per-second = \"2MiB\" }}
 "
         ))
         .unwrap();
@@ -82,6 +82,8 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, 
         cpu_per_call: Duration::from_millis(5),
         watches: 1,
         znodes: 2,
+        persistent_znodes: 4,
+        written_per_second: 2 << 20,
         calls_per_second: 3,
     };
     assert_eq!(orders.limits, limits);
@@ -104,7 +106,9 @@ fn what_is_left_out_gets_its_default() {
         cpu_per_call: Duration::from_millis(100),
         watches: 64,
         znodes: 1_000,
-        calls_per_second: 1_000,
+        persistent_znodes: 10_000,
+        written_per_second: 1 << 20,
+        calls_per_second: 5_000,
     };
     assert_eq!(recipe.limits, limits);
     assert_eq!(recipe.config, json!({}));

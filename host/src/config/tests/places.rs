@@ -233,7 +233,19 @@ fn sizes_and_counts_and_their_bounds() {
             "choose from \"64KiB\" to \"4GiB\"",
         );
     }
-    for (key, most) in [("watches", 10_000), ("znodes", 100_000), ("calls-per-second", 1_000_000)] {
+    for text in ["0KiB", "2GiB"] {
+        check_recipe(
+            &format!("limits.written-per-second = »\"{text}\""),
+            &format!("`recipes.r.limits.written-per-second`: {text} is out of range"),
+            "choose from \"1KiB\" to \"1GiB\"",
+        );
+    }
+    for (key, most) in [
+        ("watches", 10_000),
+        ("znodes", 100_000),
+        ("persistent-znodes", 1_000_000),
+        ("calls-per-second", 1_000_000),
+    ] {
         for number in ["0", "-1", "1000001", "99999999999999999999"] {
             check_recipe(
                 &format!("limits.{key} = »{number}"),

@@ -4,7 +4,8 @@ use wok_sdk::participant::{Level, emit, id, log};
 use wok_sdk::time_and_chance::{alarm, now_ms};
 use wok_sdk::zookeeper::{
     Children, CreateMode, CreateRequest, Error, Request, VersionRequest, Watch, Write, create,
-    exists, get_children, multi, pipeline, wait, watch_children, watch_data, watch_exists,
+    exists, get_children, multi, pipeline, set_data, wait, watch_children, watch_data,
+    watch_exists,
 };
 
 use crate::attacks::NEVER_MS;
@@ -63,6 +64,33 @@ pub(crate) fn events(count: u32, bytes: u32) {
     for _ in 0..count {
         emit("flood", &detail);
     }
+}
+
+pub(crate) fn pairs(count: u32, pairs: u32) {
+    let pairs = vec![(String::new(), String::new()); usize::try_from(pairs).unwrap_or(usize::MAX)];
+    for _ in 0..count {
+        emit("flood", &pairs);
+    }
+}
+
+pub(crate) fn persist(count: u32) -> Hoarded {
+    drop(create("/items", b"", CreateMode::Persistent));
+    until_refused(count, |number| {
+        create(&format!("/items/{number}"), b"", CreateMode::Persistent).map(|_| ())
+    })
+}
+
+pub(crate) fn reads(path: &str, count: u32) -> u32 {
+    let read = Request::GetData(path.to_owned());
+    let reads = vec![read; usize::try_from(count).unwrap_or(usize::MAX)];
+    let read = pipeline(&reads).into_iter().filter(|reply| reply.is_ok());
+    u32::try_from(read.count()).unwrap_or(u32::MAX)
+}
+
+pub(crate) fn writes(count: u32, bytes: u32) -> Result<(), Error> {
+    drop(create("/written", b"", CreateMode::Persistent));
+    let data = text(bytes);
+    (0..count).try_for_each(|_| set_data("/written", data.as_bytes(), None).map(|_| ()))
 }
 
 pub(crate) fn big_create(bytes: u32) -> Result<(), Error> {

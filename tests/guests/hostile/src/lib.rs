@@ -4,11 +4,14 @@ mod attacks;
 mod bindings;
 mod escapes;
 mod floods;
+mod told;
 mod wake;
 
 use std::cell::RefCell;
 
-use bindings::exports::wok::hostile::hostile::{Call, Guest, Handle, Held, Hoarded, Line, OnWake};
+use bindings::exports::wok::hostile::hostile::{
+    Attack, Call, Guest, Handle, Held, Hoarded, Line, OnWake,
+};
 use wok_sdk::zookeeper::{Error, Stat};
 
 /// One client's part in nothing good.
@@ -23,6 +26,26 @@ thread_local! {
 impl Guest for Hostile {
     fn wake(fired: Vec<u64>) {
         wake::wake(&fired);
+    }
+
+    fn attack_when_told(attack: Attack) -> Result<(), Error> {
+        told::attack_when_told(attack)
+    }
+
+    fn persist(count: u32) -> Hoarded {
+        floods::persist(count)
+    }
+
+    fn pair_flood(count: u32, pairs: u32) {
+        floods::pairs(count, pairs);
+    }
+
+    fn read_often(path: String, count: u32) -> u32 {
+        floods::reads(&path, count)
+    }
+
+    fn write_often(count: u32, bytes: u32) -> Result<(), Error> {
+        floods::writes(count, bytes)
     }
 
     fn spin() {

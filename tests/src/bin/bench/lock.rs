@@ -37,8 +37,19 @@ impl Lock {
         })
     }
 
+    /// Joins with the limits that users get.
     pub(crate) fn join(
         &self,
+        host: &Host,
+        session: &Arc<Session>,
+    ) -> Result<(Contender, Follower), Failure> {
+        self.join_within(Limits::default(), host, session)
+    }
+
+    /// Joins with other limits.
+    pub(crate) fn join_within(
+        &self,
+        limits: Limits,
         host: &Host,
         session: &Arc<Session>,
     ) -> Result<(Contender, Follower), Failure> {
@@ -51,8 +62,7 @@ impl Lock {
             module: self.module.clone(),
             mount: self.mount.clone(),
             config,
-            // The rate is there for modules that loop; measured is what a call takes.
-            limits: Limits { calls_per_second: u32::MAX, ..Limits::default() },
+            limits,
             seat: SeatLimits::default(),
             owner: String::new(),
             witness: None,

@@ -7,6 +7,7 @@
 //! - [`waiters`]: memory of participants that wait.
 //! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
 //! - [`cycle`]: an acquire and its release with nobody else about.
+//! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
 //! - [`contention`]: many participants of one lock, on one session.
 //! - [`heartbeats`]: what a session costs the ensemble.
 //! - [`kill`]: the hand-over after a crash.
@@ -22,6 +23,7 @@ mod embedded;
 mod ground;
 mod heartbeats;
 mod kill;
+mod limits;
 mod lock;
 mod measure;
 mod native;
@@ -45,6 +47,7 @@ const BENCHES: &[Bench] = &[
     ("waiters", waiters::bench),
     ("sandbox", sandbox::bench),
     ("cycle", cycle::bench),
+    ("limits", limits::bench),
     ("contention", contention::bench),
     ("heartbeats", heartbeats::bench),
     ("kill", kill::bench),

@@ -134,12 +134,7 @@ impl Stage {
             owner: String::new(),
             time: Arc::new(HostTimeAndChance::new(Arc::new(SystemClock))),
             witness: None,
-            // Measured is the call, not the limits that keep a loop around it in check.
-            limits: Limits {
-                calls_per_second: u32::MAX,
-                cpu_per_call: Duration::from_secs(60),
-                ..Limits::default()
-            },
+            limits: Limits::default(),
         })
     }
 }

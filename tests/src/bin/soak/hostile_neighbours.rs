@@ -44,7 +44,7 @@ type Attack = (&'static str, fn() -> Value);
 /// What the hostile ones do.
 const ATTACKS: [Attack; 6] = [
     ("spin", || json!({})),
-    ("call-flood", || json!({"call": "exists", "count": 1_000_000})),
+    ("call-flood", || json!({"call": "id", "count": 100_000_000})),
     ("memory-bomb", || json!({})),
     ("yield-loop", || json!({})),
     ("log-flood", || json!({"count": 1_000_000, "bytes": 1000})),

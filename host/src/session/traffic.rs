@@ -1,0 +1,327 @@
+//! How much a session has under way at a time, in both directions.
+//!
+//! All participants share one connection, on which answers come in the order of the requests: a
+//! reply of a hundred megabytes holds up everybody's heartbeats for as long as the link takes for
+//! it, and the server keeps every reply whole until it is sent. So what a request and its reply
+//! will take is estimated before it is sent, from what was read of the same znode before, and only
+//! so much is sent at a time: of one participant, a window of its pipeline; of all, the session's
+//! share.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::bounds::{CHILD_LISTS, IN_FLIGHT, encoded_size};
+use super::core::parent;
+use super::failure::Failure;
+use super::request::{CreateMode, Reply, Request, Write};
+
+/// Bytes that one participant has under way, and then one more request: no more is sent once they
+/// are reached. At ten megabytes a second a tenth of a second goes by with them.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// Bytes that a session has under way at most: four windows, which leave room for a heartbeat in the
+/// shortest of timeouts.
+const SESSION_BYTES: usize = 4 << 20;
+
+/// Child lists in a window: half of the session's.
+const WINDOW_LISTS: usize = CHILD_LISTS / 2;
+
+/// What a znode's data is taken for that nothing is known of: four in a window, so that the
+/// largest there may be are not much more than the session's share.
+const UNKNOWN_DATA: usize = WINDOW_BYTES / 4;
+
+/// What a child list is taken for that nothing is known of: they have no bound of their own, so
+/// there are two in a window.
+const UNKNOWN_LIST: usize = WINDOW_BYTES / 2;
+
+/// What a reply takes besides data and names: its header and a znode's metadata.
+const REPLY: usize = 100;
+
+/// Znodes of which the size is remembered, twice. Of one that was forgotten nothing is known.
+const REMEMBERED: usize = 4096;
+
+/// What is under way, and what is known of the sizes of replies.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    in_flight: Semaphore,
+    child_lists: Semaphore,
+    bytes: Semaphore,
+    hasher: RandomState,
+    sizes: Mutex<Sizes>,
+}
+
+/// Room for the first of some requests, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Room<'a> {
+    traffic: &'a Traffic,
+    /// Of which requests, in their order, something can be learned.
+    subjects: Vec<Option<Subject>>,
+    _permits: (SemaphorePermit<'a>, SemaphorePermit<'a>, Option<SemaphorePermit<'a>>),
+}
+
+/// What the size of a reply depends on: a path, as data or as a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Subject(u64);
+
+/// The sizes seen latest. Two generations: the older one is forgotten as a whole.
+#[derive(Debug, Default)]
+struct Sizes {
+    young: HashMap<Subject, usize>,
+    old: HashMap<Subject, usize>,
+}
+
+impl Sizes {
+    fn of(&mut self, subject: Subject) -> Option<&mut usize> {
+        self.young.get_mut(&subject).or_else(|| self.old.get_mut(&subject))
+    }
+
+    fn set(&mut self, subject: Subject, size: usize) {
+        if self.young.len() >= REMEMBERED {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(subject, size);
+    }
+}
+
+impl Default for Traffic {
+    fn default() -> Self {
+        Traffic {
+            in_flight: Semaphore::new(IN_FLIGHT as usize),
+            child_lists: Semaphore::new(CHILD_LISTS),
+            bytes: Semaphore::new(SESSION_BYTES),
+            hasher: RandomState::new(),
+            sizes: Mutex::default(),
+        }
+    }
+}
+
+impl Traffic {
+    /// Waits for room for the first of these requests, as many as one participant may have under way.
+    ///
+    /// # Errors
+    /// `SessionLost`.
+    pub(super) async fn enter(&self, requests: &[Request]) -> Result<Room<'_>, Failure> {
+        let (subjects, bytes, lists) = self.window(requests);
+        let lists = match lists {
+            0 => None,
+            lists => Some(permits(&self.child_lists, lists).await?),
+        };
+        // One that takes more than all is alone.
+        let bytes = permits(&self.bytes, bytes.min(SESSION_BYTES)).await?;
+        let requests = permits(&self.in_flight, subjects.len()).await?;
+        Ok(Room { traffic: self, subjects, _permits: (requests, bytes, lists) })
+    }
+
+    /// The requests of a window, what they take, and how many lists are among them.
+    fn window(&self, requests: &[Request]) -> (Vec<Option<Subject>>, usize, usize) {
+        let (mut subjects, mut bytes, mut lists) = (Vec::new(), 0, 0);
+        for request in requests {
+            if bytes >= WINDOW_BYTES
+                || lists == WINDOW_LISTS
+                || subjects.len() == IN_FLIGHT as usize
+            {
+                break;
+            }
+            let subject = self.subject(request);
+            bytes += self.estimate(request, subject);
+            lists += usize::from(matches!(request, Request::GetChildren(..)));
+            subjects.push(subject);
+        }
+        (subjects, bytes, lists)
+    }
+
+    fn estimate(&self, request: &Request, subject: Option<Subject>) -> usize {
+        let known = subject.and_then(|subject| self.sizes().of(subject).copied());
+        let reply = match request {
+            Request::GetData(..) => known.unwrap_or(UNKNOWN_DATA),
+            Request::GetChildren(..) => known.unwrap_or(UNKNOWN_LIST),
+            Request::Exists(..) | Request::Sync(_) | Request::Write(_) | Request::Multi(_) => 0,
+        };
+        match request {
+            Request::Write(write) => self.note(std::slice::from_ref(write)),
+            Request::Multi(writes) => self.note(writes),
+            _ => {}
+        }
+        encoded_size(request) + reply + REPLY
+    }
+
+    /// Notes what writes will make of sizes that are known, before anybody reads them again.
+    fn note(&self, writes: &[Write]) {
+        for write in writes {
+            match write {
+                Write::SetData { path, data, .. } => self.grow_to(path, data.len()),
+                Write::Create { path, data, mode } => {
+                    if let Some((above, name)) = parent(path).zip(path.rsplit('/').next()) {
+                        self.grow_list(above, name.len());
+                    }
+                    let is_named = !matches!(
+                        mode,
+                        CreateMode::PersistentSequential | CreateMode::EphemeralSequential
+                    );
+                    if is_named {
+                        self.grow_to(path, data.len());
+                    }
+                }
+                Write::Delete { .. } | Write::Check { .. } => {}
+            }
+        }
+    }
+
+    fn grow_to(&self, path: &str, size: usize) {
+        if let Some(known) = self.sizes().of(self.data(path)) {
+            *known = (*known).max(size);
+        }
+    }
+
+    fn grow_list(&self, path: &str, name: usize) {
+        if let Some(known) = self.sizes().of(self.list(path)) {
+            *known = known.saturating_add(name + NAME);
+        }
+    }
+
+    fn subject(&self, request: &Request) -> Option<Subject> {
+        match request {
+            Request::Exists(path, _) | Request::GetData(path, _) => Some(self.data(path)),
+            Request::GetChildren(path, _) => Some(self.list(path)),
+            Request::Write(_) | Request::Multi(_) | Request::Sync(_) => None,
+        }
+    }
+
+    fn data(&self, path: &str) -> Subject {
+        Subject(self.hasher.hash_one(("data", path)))
+    }
+
+    fn list(&self, path: &str) -> Subject {
+        Subject(self.hasher.hash_one(("list", path)))
+    }
+
+    fn sizes(&self) -> MutexGuard<'_, Sizes> {
+        self.sizes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a name takes in a list besides its own length: that as a number, and for one that is just
+/// being created the counter.
+const NAME: usize = 4 + 11;
+
+async fn permits(of: &Semaphore, count: usize) -> Result<SemaphorePermit<'_>, Failure> {
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    of.acquire_many(count).await.map_err(|_closed| Failure::SessionLost)
+}
+
+impl Room<'_> {
+    /// For how many requests there is room.
+    pub(super) fn count(&self) -> usize {
+        self.subjects.len()
+    }
+
+    /// Learns from the answers.
+    pub(super) fn learn(&self, answers: &[Result<Reply, Failure>]) {
+        for (subject, answer) in self.subjects.iter().zip(answers) {
+            let (Some(subject), Ok(reply)) = (subject, answer) else { continue };
+            let size = match reply {
+                Reply::Exists(Some(stat), _) => usize::try_from(stat.data_length).unwrap_or(0),
+                Reply::Data(..) | Reply::Children(..) => reply_size(reply),
+                _ => continue,
+            };
+            self.traffic.sizes().set(*subject, size);
+        }
+    }
+}
+
+/// Bytes of data and names.
+pub(super) fn reply_size(reply: &Reply) -> usize {
+    match reply {
+        Reply::Data(data, ..) => data.len(),
+        Reply::Children(names, ..) => names.iter().map(|name| name.len() + NAME).sum(),
+        Reply::Written(_) | Reply::Multi(_) | Reply::Exists(..) | Reply::Synced => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::request::{Stat, Watching};
+
+    fn data(path: &str) -> Request {
+        Request::GetData(path.to_owned(), Watching::No)
+    }
+
+    fn list(path: &str) -> Request {
+        Request::GetChildren(path.to_owned(), Watching::No)
+    }
+
+    fn counted(traffic: &Traffic, requests: &[Request]) -> usize {
+        traffic.window(requests).0.len()
+    }
+
+    async fn teach(traffic: &Traffic, request: Request, reply: Reply) {
+        let room = traffic.enter(&[request]).await.unwrap();
+        room.learn(&[Ok(reply)]);
+    }
+
+    fn bytes(length: usize) -> Reply {
+        Reply::Data(vec![0; length], Stat::default(), None)
+    }
+
+    #[tokio::test]
+    async fn what_is_unknown_is_taken_for_large_and_known_when_it_was_read() {
+        let traffic = Traffic::default();
+        let reads = vec![data("/a"); 128];
+        assert_eq!(counted(&traffic, &reads), 4);
+        teach(&traffic, data("/a"), bytes(10)).await;
+        assert_eq!(counted(&traffic, &reads), 128);
+        teach(&traffic, data("/a"), bytes(900 << 10)).await;
+        assert_eq!(counted(&traffic, &reads), 2);
+        // A look at its metadata tells as much.
+        let stat = Stat { data_length: 10, ..Stat::default() };
+        let exists = Request::Exists("/a".to_owned(), Watching::No);
+        teach(&traffic, exists, Reply::Exists(Some(stat), None)).await;
+        assert_eq!(counted(&traffic, &reads), 128);
+    }
+
+    #[tokio::test]
+    async fn a_write_counts_before_it_is_answered() {
+        let traffic = Traffic::default();
+        teach(&traffic, data("/a"), bytes(10)).await;
+        let write = Write::SetData { path: "/a".into(), data: vec![0; 900 << 10], version: None };
+        let mut requests = vec![Request::Write(write)];
+        requests.extend(vec![data("/a"); 127]);
+        assert_eq!(counted(&traffic, &requests), 2);
+        assert_eq!(counted(&traffic, requests.get(1..).unwrap()), 2);
+    }
+
+    #[tokio::test]
+    async fn lists_take_a_permit_each_and_grow_with_what_is_created() {
+        let traffic = Traffic::default();
+        let lists = vec![list("/a"); 16];
+        assert_eq!(counted(&traffic, &lists), 2);
+        teach(&traffic, list("/a"), Reply::Children(Vec::new(), Stat::default(), None)).await;
+        assert_eq!(counted(&traffic, &lists), WINDOW_LISTS);
+        for _ in 0..300 {
+            let path = format!("/a/{}", "x".repeat(4000));
+            let create = Write::Create { path, data: Vec::new(), mode: CreateMode::Ephemeral };
+            counted(&traffic, &[Request::Write(create)]);
+        }
+        assert_eq!(counted(&traffic, &lists), 1);
+        // The first two steps of most recipes are one round trip, however long the line is.
+        let mode = CreateMode::EphemeralSequential;
+        let create = Write::Create { path: "/a/b".into(), data: Vec::new(), mode };
+        assert_eq!(counted(&traffic, &[Request::Write(create), list("/a")]), 2);
+    }
+
+    #[tokio::test]
+    async fn no_more_sizes_are_remembered_than_the_limit() {
+        let traffic = Traffic::default();
+        for number in 0..3 * REMEMBERED {
+            teach(&traffic, data(&format!("/{number}")), bytes(1)).await;
+        }
+        let sizes = traffic.sizes();
+        assert!(sizes.young.len() <= REMEMBERED && sizes.old.len() <= REMEMBERED);
+    }
+}

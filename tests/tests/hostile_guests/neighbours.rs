@@ -1,0 +1,244 @@
+//! A daemon of two recipes, of which one is hostile: the other holds its lock and runs its command
+//! as if it were alone.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use wok_tests::admin::{self, Admin};
+use wok_tests::guests::guest_file;
+use wok_tests::patience::eventually;
+use wok_tests::process::{OrderFile, Program, Running, Signal};
+use wok_tests::proxy::Proxy;
+use wok_tests::zookeeper::{self, Server};
+use zookeeper_client::{Acls, CreateMode};
+
+/// How much larger the daemon may become under an attack.
+const MEMORY: u64 = 64 << 20;
+
+/// A slow link, in bytes a second.
+const SLOW: u64 = 10_000_000;
+
+/// A daemon whose neighbour holds; the hostile recipe waits until it is told.
+struct Daemon {
+    _directory: tempfile::TempDir,
+    running: Running,
+    proxy: Proxy,
+    admin: Admin,
+    order: OrderFile,
+    /// What the hostile recipe sees as `/`.
+    mount: String,
+    /// Where the neighbour's znode is.
+    line: String,
+    timeout: Duration,
+}
+
+impl Daemon {
+    async fn start(server: &Server, attack: &str, timeout: Duration) -> Result<Self> {
+        let proxy = Proxy::start(server.address())?;
+        let admin = Admin::connect(server.address()).await?;
+        let (root, order) = (zookeeper::unique_path(), OrderFile::new()?);
+        let (mount, line) = (format!("{root}/hostile"), format!("{root}/neighbour"));
+        admin.create(&mount, b"").await?;
+        let (directory, module) = guest_file("hostile")?;
+        let config = directory.path().join("wok.toml");
+        let script = format!("{}; while :; do sleep 0.05; done", order.append("begins $$"));
+        let text = format!(
+            r#"
+[zookeeper]
+connect = "{}"
+session-timeout = "{}s"
+root = "{root}"
+
+[recipes.hostile]
+module = {}
+mount = "/hostile"
+run = {{ call = "attack-when-told", arguments = {{ attack = "{attack}" }} }}
+
+[recipes.neighbour]
+module = "lock"
+mount = "/neighbour"
+run = {{ call = "acquire" }}
+while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
+"#,
+            proxy.address(),
+            timeout.as_secs(),
+            serde_json::to_string(&module)?,
+            serde_json::to_string(&script)?,
+        );
+        fs::write(&config, text)?;
+        let running = Program::wok()?.args([Path::new("run"), &config]).start()?;
+        let daemon =
+            Daemon { _directory: directory, running, proxy, admin, order, mount, line, timeout };
+        daemon.begins(1).await?;
+        Ok(daemon)
+    }
+
+    /// Waits until the neighbour's command has begun so often; answers its process.
+    async fn begins(&self, times: usize) -> Result<u32> {
+        eventually(&format!("the command to begin {times} times"), async || {
+            let label = self.order.labels()?.into_iter().nth(times - 1);
+            let pid = label.as_deref().and_then(|label| label.strip_prefix("begins "));
+            Ok(pid.and_then(|pid| pid.parse().ok()))
+        })
+        .await
+    }
+
+    async fn tell(&self) -> Result<()> {
+        self.admin.create(&format!("{}/go", self.mount), b"").await.map(drop)
+    }
+
+    /// Lets the attack go on for so long that a command whose deadline is not extended is killed.
+    async fn endure(&self, what: &str, command: u32) -> Result<()> {
+        // tidy: the time for which the attack goes on, of a promise of time.
+        tokio::time::sleep(self.timeout + self.timeout / 2).await;
+        ensure!(is_alive(command), "{what}: the command was killed\n{}", self.said());
+        let labels = self.order.labels()?;
+        ensure!(labels.len() == 1, "{what}: {labels:?}\n{}", self.said());
+        Ok(())
+    }
+
+    fn said(&self) -> String {
+        let lines = self.running.lines();
+        let last = lines.iter().rev().take(40).rev().map(|line| {
+            let text: String = line.text.chars().take(300).collect();
+            format!("  {text}\n")
+        });
+        last.collect()
+    }
+
+    /// The most memory that it has had since it was last told to forget.
+    fn most_memory(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.running.pid()))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = peak.and_then(|peak| peak.trim().strip_suffix(" kB")).context("VmHWM")?;
+        Ok(kib.trim().parse::<u64>()? << 10)
+    }
+
+    fn forget_most_memory(&self) -> Result<()> {
+        Ok(fs::write(format!("/proc/{}/clear_refs", self.running.pid()), "5")?)
+    }
+
+    async fn stop(self) -> Result<()> {
+        self.running.signal(Signal::TERM)?;
+        let ended = self.running.ended().await?;
+        ensure!(ended.code() == Some(0), "{ended:?}");
+        Ok(())
+    }
+}
+
+fn is_alive(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// The neighbour holds on, the daemon stays small, and after the loss of its claim, or of their
+/// session, the neighbour's command runs again within two timeouts.
+async fn withstands(attack: &str) -> Result<()> {
+    let server = zookeeper::shared().await;
+    let daemon = Daemon::start(server, attack, Duration::from_secs(4)).await?;
+    prepare(&daemon, attack).await?;
+    let command = daemon.begins(1).await?;
+    daemon.forget_most_memory()?;
+    let before = daemon.most_memory()?;
+    daemon.tell().await?;
+    daemon.endure(attack, command).await?;
+    let grown = daemon.most_memory()?.saturating_sub(before);
+    ensure!(grown <= MEMORY, "{attack}: the daemon grew by {} MiB", grown >> 20);
+
+    let start = Instant::now();
+    for contender in daemon.admin.children(&daemon.line).await? {
+        daemon.admin.delete(&format!("{}/{contender}", daemon.line)).await?;
+    }
+    daemon.begins(2).await.with_context(|| daemon.said())?;
+    let took = start.elapsed();
+    ensure!(took <= 2 * daemon.timeout, "{attack}: {took:?} until it held again");
+
+    let sessions = daemon.proxy.sessions();
+    let start = Instant::now();
+    admin::expire(server.address(), sessions.last().context("a session")?).await?;
+    daemon.begins(3).await.with_context(|| daemon.said())?;
+    let took = start.elapsed();
+    ensure!(took <= 2 * daemon.timeout, "{attack}: {took:?} until the command ran again");
+    daemon.stop().await
+}
+
+/// What the attack needs that takes it too long to make.
+async fn prepare(daemon: &Daemon, attack: &str) -> Result<()> {
+    if attack != "lists" {
+        return Ok(());
+    }
+    let client = daemon.admin.client();
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    for hundred in 0..200 {
+        let mut multi = client.new_multi_writer();
+        for number in 0..100 {
+            let name = format!("{}-{hundred}-{number}", "x".repeat(228));
+            multi.add_create(&format!("{}/{name}", daemon.mount), b"", &options)?;
+        }
+        multi.commit().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_neighbour_withstands_events_of_thousands_of_empty_pairs() -> Result<()> {
+    withstands("empty-pairs").await
+}
+
+#[tokio::test]
+async fn a_neighbour_withstands_names_of_98_kilobytes() -> Result<()> {
+    withstands("long-names").await
+}
+
+#[tokio::test]
+async fn a_neighbour_withstands_lists_of_thousands_of_long_names() -> Result<()> {
+    withstands("lists").await
+}
+
+#[tokio::test]
+async fn a_neighbour_withstands_reads_of_900_kilobytes() -> Result<()> {
+    withstands("reads").await
+}
+
+#[tokio::test]
+async fn a_neighbour_withstands_a_loop_without_an_end() -> Result<()> {
+    withstands("spin").await
+}
+
+#[tokio::test]
+async fn a_neighbour_withstands_one_that_joins_again_and_again() -> Result<()> {
+    withstands("trap").await
+}
+
+/// The same over a slow link, with sessions as short as servers grant them and of the default.
+async fn withstands_over_a_slow_link(timeout: Duration) -> Result<()> {
+    // One of its own: what is written here would be in the way of others.
+    let server = Server::start(zookeeper::Options::default()).await?;
+    let attacks = ["reads", "lists", "writes"].map(|attack| {
+        let server = &server;
+        async move {
+            let daemon = Daemon::start(server, attack, timeout).await?;
+            prepare(&daemon, attack).await?;
+            let command = daemon.begins(1).await?;
+            daemon.proxy.limit(SLOW);
+            daemon.tell().await?;
+            daemon.endure(attack, command).await?;
+            daemon.proxy.limit(0);
+            daemon.stop().await
+        }
+    });
+    futures_util::future::try_join_all(attacks).await?;
+    ensure!(server.four_letter("ruok").await? == "imok", "the server");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_neighbour_holds_over_a_slow_link_with_a_short_session() -> Result<()> {
+    withstands_over_a_slow_link(Duration::from_secs(4)).await
+}
+
+#[tokio::test]
+async fn a_neighbour_holds_over_a_slow_link_with_a_usual_session() -> Result<()> {
+    withstands_over_a_slow_link(Duration::from_secs(10)).await
+}
