@@ -8,8 +8,10 @@ mod backoff;
 mod held_command;
 mod keep;
 mod prepare;
+mod told;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +21,7 @@ pub use held_command::{Held, HeldCommand, HeldEnd, Order, run_while_held};
 use keep::keep;
 pub use prepare::{Kept, PrepareError, Prepared, findings_about_modules};
 
+use crate::config::spell_duration;
 use crate::host::Host;
 use crate::session::{ConnectError, Session};
 
@@ -46,14 +49,14 @@ pub async fn run(prepared: &Prepared, shutdown: &CancellationToken) -> Result<()
             }
             Some(Err(error)) => {
                 let pause = backoff.next();
-                tracing::warn!(%error, retry_in = ?pause, "no session");
+                tracing::warn!(%error, retry_in = spell(pause), "no session");
                 shutdown.run_until_cancelled(tokio::time::sleep(pause)).await;
                 continue;
             }
         };
         backoff.reset();
         let id = format!("{:#x}", session.id());
-        tracing::info!(session = id, timeout = ?session.timing().timeout(), "connected");
+        tracing::info!(session = id, timeout = spell(session.timing().timeout()), "connected");
         epoch(prepared, host, &session, shutdown).await;
         session.close().await;
         tracing::info!(session = id, "session ended");
@@ -90,6 +93,12 @@ async fn epoch(
         () = all => {}
         () = losing => {}
     }
+}
+
+/// A duration in whole milliseconds, as the config has them.
+fn spell(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    spell_duration(Duration::from_millis(millis))
 }
 
 /// Who keeps a participant, in words for other contenders.

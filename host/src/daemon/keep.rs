@@ -10,6 +10,7 @@ use super::acquire::{Acquire, Attempt, acquire};
 use super::backoff::Backoff;
 use super::held_command::{Held, HeldEnd, Order, run_while_held};
 use super::prepare::Kept;
+use super::told::log_notice;
 use crate::host::Host;
 use crate::participant::{Follower, Notice, Participant};
 use crate::session::Session;
@@ -58,16 +59,27 @@ async fn live(
         deadline: None,
         withdrawn: stop.child_token(),
     };
-    let observe = |notice: &Notice| tracing::info!(recipe, ?notice);
+    let observe = |notice: &Notice| log_notice(recipe, notice);
     match acquire(participant, follower, attempt, observe).await {
         Attempt::Held(held) => hold(kept, participant, follower, &held, stop).await,
+        Attempt::NotHeld(answer) if kept.while_held.is_some() => {
+            let operation = kept.arguments.operation();
+            tracing::error!(
+                recipe,
+                operation,
+                %answer,
+                "the operation ended without a claim, so the command of `while-held` does not run: \
+                 let `run` call an operation that holds; `wok inspect` tells them"
+            );
+            follow(recipe, follower, stop).await;
+        }
         // It takes part without a claim, as an observer does.
         Attempt::NotHeld(answer) => {
             tracing::info!(recipe, %answer, "runs without a claim");
             follow(recipe, follower, stop).await;
         }
         Attempt::Cancelled => {}
-        other => tracing::warn!(recipe, outcome = ?other, "not held"),
+        other => tracing::warn!(recipe, outcome = %other, "not held"),
     }
 }
 
@@ -107,6 +119,6 @@ async fn hold(
 /// Follows a participant that needs nothing of us.
 async fn follow(recipe: &str, follower: &mut Follower, stop: &CancellationToken) {
     while let Some(Some(notice)) = stop.run_until_cancelled(follower.next()).await {
-        tracing::info!(recipe, ?notice);
+        log_notice(recipe, &notice);
     }
 }
