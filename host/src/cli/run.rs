@@ -29,7 +29,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
-        super::output::log_to_stderr("info");
+        super::output::log_to_stderr("info", printer.output());
         let runtime = runtime()?;
         let _entered = runtime.enter();
         let Some((loaded, mut prepared)) = load(&self.config, printer)? else {
