@@ -3,6 +3,9 @@
 use crate::Sequence;
 use crate::participant::{ContenderName, UuidForm};
 
+/// The digits of a counter as ZooKeeper writes it, the sign of a wrapped one aside.
+const COUNTER: usize = 10;
+
 /// How the contenders of a recipe are named: before, UUID, after, counter.
 #[derive(Clone, Copy, Debug)]
 pub struct Naming {
@@ -47,13 +50,28 @@ impl Naming {
     /// What stands before `after` is anybody's: the clients that share a directory spell their UUIDs
     /// differently, and a contender that one of them overlooks is a second holder.
     pub fn read(&self, name: String) -> Option<Contender> {
+        let sequence = self.sequence(&name)?;
+        Some(Contender { name, sequence })
+    }
+
+    /// Whether a child is a contender of another naming: its name ends with a counter, and is none
+    /// of this naming's. Clients of two namings in one directory stand in two lines.
+    pub fn is_of_another(&self, name: &str) -> bool {
+        let ends_with_counter = name
+            .len()
+            .checked_sub(COUNTER)
+            .and_then(|at| name.as_bytes().get(at..))
+            .is_some_and(|end| end.iter().all(u8::is_ascii_digit));
+        ends_with_counter && self.sequence(name).is_none()
+    }
+
+    fn sequence(&self, name: &str) -> Option<Sequence> {
         // From the right: a wrapped counter has a minus sign, and `after` ends with one too. As
         // bytes: what the search for a text brings along is a page of memory for every waiter.
         let after = self.after.as_bytes();
         let at = name.as_bytes().windows(after.len()).rposition(|window| window == after)?;
         let start = at.checked_add(after.len())?;
-        let sequence = Sequence::parse(name.get(start..)?)?;
-        Some(Contender { name, sequence })
+        Sequence::parse(name.get(start..)?)
     }
 }
 
@@ -185,6 +203,23 @@ mod tests {
             assert_eq!(CURATOR.read(name.to_owned()), None, "{name:?}");
         }
         assert_eq!(KAZOO.read("x__rlock__0000000001".to_owned()), None);
+    }
+
+    #[test]
+    fn contenders_of_another_naming_are_told_from_other_children() {
+        let kazoo = "550e8400e29b41d4a716446655440000__lock__0000000007";
+        let curator = format!("{UUID}-lock-0000000007");
+        for (naming, own, other) in [(CURATOR, &*curator, kazoo), (KAZOO, kazoo, &*curator)] {
+            assert!(naming.is_of_another(other), "{other}");
+            assert!(!naming.is_of_another(own), "{own}");
+            for name in ["x__rlock__0000000001", "lock-0000000003", "lock--2147483648"] {
+                assert!(naming.is_of_another(name), "{name}");
+            }
+            for name in ["", "announcement", "config-1", "é-000000000é", "000000001"] {
+                assert!(!naming.is_of_another(name), "{name}");
+            }
+        }
+        assert!(!CURATOR.is_of_another("x-lock--2147483648"));
     }
 
     #[test]

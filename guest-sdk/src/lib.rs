@@ -15,7 +15,8 @@
 //! * [`zookeeper`], [`participant`], [`time_and_chance`]: the contract itself, from `wit/recipe.wit`.
 //! * [`Naming`], [`Sequence`], [`Contender`], [`Standing`]: who stands where in a line. Pure.
 //! * [`Own`]: an own contender znode, released when it is dropped.
-//! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
+//! * [`names`], [`contenders`], [`wait_until_gone`]: child lists in batches, who in them stands in
+//!   line, and the wait every line needs.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
 //!
@@ -40,7 +41,7 @@ pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
 pub use contender::{Contender, Naming, Standing};
 pub use own::Own;
 pub use panics::log_panics;
-pub use reading::{Gone, names, wait_until_gone};
+pub use reading::{Gone, contenders, names, wait_until_gone};
 pub use sequence::Sequence;
 
 /// Binds a recipe's WIT, with the contract's types shared with this crate.

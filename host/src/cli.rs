@@ -1,11 +1,14 @@
 //! The command line: one file per command.
 
 mod build;
+mod call;
 mod connect;
 mod elect;
 mod exit;
 mod hold;
 mod inspect;
+mod joining;
+mod json_lines;
 mod lock;
 mod new;
 mod next;
@@ -49,6 +52,7 @@ enum Command {
     Lock(lock::Arguments),
     Elect(elect::Arguments),
     Hold(hold::Arguments),
+    Call(call::Arguments),
     Run(run::Arguments),
     Validate(validate::Arguments),
     New(new::Arguments),
@@ -70,6 +74,7 @@ pub fn main() -> ExitCode {
         Command::Lock(arguments) => arguments.execute(&printer),
         Command::Elect(arguments) => arguments.execute(&printer),
         Command::Hold(arguments) => arguments.execute(&printer),
+        Command::Call(arguments) => arguments.execute(&printer),
         Command::Run(arguments) => arguments.execute(&printer),
         Command::Validate(arguments) => arguments.execute(&printer),
         Command::New(arguments) => arguments.execute(&printer),

@@ -40,8 +40,9 @@ pub use credentials::parse_login;
 pub use engine::Engine;
 pub use finding::{ConfigErrors, Finding, Severity};
 pub use limits::Limits;
+pub(crate) use quantity::spell_duration;
 pub use quantity::{BadValue, parse_duration, parse_size};
-pub use recipe::{Module, MountPath, Recipe, RecipeName};
+pub use recipe::{ForModule, Module, MountPath, Recipe, RecipeName};
 pub use restart::Restart;
 pub use session_timeout::{SessionTimeout, check_stop, longest_stop};
 pub use sha256::Sha256;
@@ -83,8 +84,8 @@ pub struct Loaded {
 pub struct Damaged {
     /// The errors.
     pub errors: ConfigErrors,
-    /// The recipes that have none.
-    pub recipes: Vec<Recipe>,
+    /// What of the recipes only their modules can judge.
+    pub recipes: Vec<ForModule>,
     /// Where the parts of the file stand.
     pub places: Places,
 }
@@ -185,8 +186,8 @@ impl Places {
 struct Validated {
     /// The whole; none if there are errors.
     config: Option<Config>,
-    /// The recipes without errors, in any case.
-    recipes: Vec<Recipe>,
+    /// What of the recipes only their modules can judge, in any case.
+    recipes: Vec<ForModule>,
 }
 
 fn validate(mut root: Section<'_>, directory: &Path, report: &mut Report<'_>) -> Validated {
@@ -224,11 +225,15 @@ fn validate(mut root: Section<'_>, directory: &Path, report: &mut Report<'_>) ->
         report,
     );
     root.finish(report);
-    let whole = recipes.clone().and_then(|recipes| recipes.into_iter().collect());
-    let config =
-        || Some(Config { zookeeper: zookeeper.zookeeper?, engine: engine?, recipes: whole? });
-    let recipes = recipes.into_iter().flatten().flatten().collect();
-    Validated { config: config(), recipes }
+    let is_table = recipes.is_some();
+    let (whole, for_modules): (Vec<_>, Vec<_>) =
+        recipes.into_iter().flatten().map(|it| (it.recipe, it.for_module)).unzip();
+    let whole: Option<Vec<Recipe>> = whole.into_iter().collect();
+    let config = || {
+        let recipes = whole.filter(|_| is_table)?;
+        Some(Config { zookeeper: zookeeper.zookeeper?, engine: engine?, recipes })
+    };
+    Validated { config: config(), recipes: for_modules.into_iter().flatten().collect() }
 }
 
 fn read(path: &Path) -> Result<String, (String, String)> {

@@ -11,8 +11,10 @@ mod epoch;
 mod held_command;
 mod keep;
 mod prepare;
+mod told;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -25,6 +27,7 @@ pub use held_command::{Held, HeldCommand, HeldEnd, Order, run_while_held};
 use keep::Keep;
 pub use prepare::{Kept, PrepareError, Prepared, findings_about_modules};
 
+use crate::config::spell_duration;
 use crate::host::Host;
 use crate::session::{ConnectError, Session};
 use crate::tasks::Tasks;
@@ -77,14 +80,14 @@ async fn open_sessions(
             }
             Some(Err(error)) => {
                 let pause = backoff.next();
-                tracing::warn!(%error, retry_in = ?pause, "no session");
+                tracing::warn!(%error, retry_in = spell(pause), "no session");
                 shutdown.run_until_cancelled(tokio::time::sleep(pause)).await;
                 continue;
             }
         };
         backoff.reset();
         let id = format!("{:#x}", session.id());
-        tracing::info!(session = id, timeout = ?session.timing().timeout(), "connected");
+        tracing::info!(session = id, timeout = spell(session.timing().timeout()), "connected");
         let epoch = Epoch { session: Arc::clone(&session), over: shutdown.child_token() };
         epochs.send_replace(Some(epoch.clone()));
         let Some(loss) = shutdown.run_until_cancelled(session.until_lost()).await else {
@@ -102,6 +105,12 @@ async fn open_sessions(
 async fn close(session: &Session) {
     session.close().await;
     tracing::info!(session = format!("{:#x}", session.id()), "session ended");
+}
+
+/// A duration in whole milliseconds, as the config has them.
+fn spell(duration: Duration) -> String {
+    let millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    spell_duration(Duration::from_millis(millis))
 }
 
 /// Who keeps a participant, in words for other contenders.

@@ -99,6 +99,11 @@ impl Host {
         &self.tasks
     }
 
+    /// The servers that sessions are opened on.
+    pub fn servers(&self) -> &str {
+        &self.connect.hosts
+    }
+
     /// Opens sessions on these servers from now on: `host:port`, separated by commas.
     pub fn connect_to(&mut self, hosts: String) {
         self.connect.hosts = hosts;
@@ -123,9 +128,12 @@ pub fn load(
     Ok(Module::load(engine, &source.name(), &bytes)?)
 }
 
-/// Where a user's compiled modules are kept: `wok` in the cache directory of the XDG base directory
-/// specification. Nowhere for a user without a home.
+/// Where a user's compiled modules are kept: where `WOK_CACHE_DIR` says, else `wok` in the cache
+/// directory of the XDG base directory specification. Nowhere for a user without a home.
 pub fn user_cache() -> CompileCache {
+    if let Some(directory) = std::env::var_os("WOK_CACHE_DIR").filter(|it| !it.is_empty()) {
+        return CompileCache::In(PathBuf::from(directory));
+    }
     let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
     match given.or_else(home) {

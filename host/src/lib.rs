@@ -22,6 +22,7 @@
 //! - Leases are judged by [`clock`], which counts the time that a machine sleeps.
 
 pub mod clock;
+mod near;
 pub mod tasks;
 pub mod znode_path;
 

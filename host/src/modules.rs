@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::near::near;
+
 /// The stock recipes, by name, as the build script found them.
 const STOCK: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
@@ -25,11 +27,14 @@ pub enum ModuleSource {
 pub enum SourceError {
     /// No stock recipe has that name.
     #[error(
-        "there is no stock recipe {name:?}; there are {known}, or write a path to a .wasm file"
+        "there is no stock recipe {name:?}{}; there are {known}, or write a path to a .wasm file",
+        near.map(|near| format!(" (did you mean {near}?)")).unwrap_or_default()
     )]
     Unknown {
         /// The name.
         name: String,
+        /// The one that was probably meant.
+        near: Option<&'static str>,
         /// Those there are.
         known: String,
     },
@@ -107,6 +112,7 @@ fn find_stock(name: &str) -> Result<&'static [u8], SourceError> {
     let found = STOCK.iter().find(|(known, _)| *known == name);
     found.map(|(_, bytes)| *bytes).ok_or_else(|| SourceError::Unknown {
         name: name.to_owned(),
+        near: near(name, stock_names()),
         known: stock_names().collect::<Vec<_>>().join(", "),
     })
 }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub use call::{Answer, Call, CallError};
-pub use notice::{Ending, Follower, Loss, Notice};
+pub use notice::{Ending, Follower, Loss, Notice, detail_as_json};
 
 use crate::clock::Boottime;
 use crate::guest::{

@@ -14,7 +14,7 @@ use anyhow::{Result, bail};
 
 use crate::process::wok_binary;
 
-pub use expected::Expected;
+pub use expected::{Expected, Surprise};
 
 const JARS: [&str; 5] = ["zookeeper", "slf4j-simple", "netty-all", "netty-codec", "netty-resolver"];
 

@@ -8,7 +8,7 @@
 )]
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ async fn serve_on(directory: &Path) -> Result<(Running, String, Vec<Value>)> {
     // Lines of the log stand between the events.
     let told = server.lines().into_iter().filter_map(|line| serde_json::from_str(&line.text).ok());
     let told: Vec<Value> = told
-        .filter(|line: &Value| line["event"].is_string())
+        .filter(|line: &Value| line["event"] != "log")
         .take_while(|line| line["event"] != "listening")
         .collect();
     let listening: Value = serde_json::from_str(&listening.text)?;
@@ -135,15 +135,7 @@ async fn a_command_is_not_given_a_server_of_its_own() -> Result<()> {
 
 #[tokio::test]
 async fn a_daemon_with_an_embedded_server_leads_on_it_and_tells_where_it_is() -> Result<()> {
-    let directory = scratch::dir()?;
-    let config = directory.path().join("wok.toml");
-    std::fs::write(
-        &config,
-        "[zookeeper]\nconnect = \"embedded\"\nsession-timeout = \"5s\"\n\n\
-         [recipes.scheduler]\nmodule = \"leader-election\"\nmount = \"/election\"\n\
-         run = { call = \"volunteer\" }\n\
-         while-held = { exec = [\"sh\", \"-c\", \"echo leading; exec sleep 3600\"] }\n",
-    )?;
+    let (_directory, config) = election("volunteer")?;
     let daemon = Program::wok()?.arg("run").arg(&config).start()?;
     let told = daemon.wait_for_text("127.0.0.1:").await?.text;
     let at = told.find("127.0.0.1:").context("no address")?;
@@ -154,5 +146,73 @@ async fn a_daemon_with_an_embedded_server_leads_on_it_and_tells_where_it_is() ->
     assert_eq!(admin.children("/election").await?.len(), 1);
     daemon.signal(Signal::TERM)?;
     assert_eq!(daemon.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+/// A config with a server of its own and an election, of which the daemon calls an operation.
+fn election(call: &str) -> Result<(tempfile::TempDir, PathBuf)> {
+    let directory = scratch::dir()?;
+    let config = directory.path().join("wok.toml");
+    let text = format!(
+        "[zookeeper]\nconnect = \"embedded\"\nsession-timeout = \"5s\"\n\n\
+         [recipes.scheduler]\nmodule = \"leader-election\"\nmount = \"/election\"\n\
+         run = {{ call = \"{call}\" }}\n\
+         while-held = {{ exec = [\"sh\", \"-c\", \"echo leading; exec sleep 3600\"] }}\n"
+    );
+    fs::write(&config, text)?;
+    Ok((directory, config))
+}
+
+#[tokio::test]
+async fn a_daemon_that_reports_for_programs_logs_for_them_too() -> Result<()> {
+    let (_directory, config) = election("volunteer")?;
+    let daemon = Program::wok()?.args(["--output", "json", "run"]).arg(&config).start()?;
+    daemon.wait_for_text("leading").await?;
+    daemon.signal(Signal::TERM)?;
+    let ended = daemon.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let lines: Vec<Value> = ended
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
+        .collect::<Result<_>>()?;
+    assert!(lines.iter().all(|line| line["event"].is_string() && line["at"].is_string()));
+    let logged = |what: &str| lines.iter().find(|line| line["message"] == what).context("a line");
+    let held = logged("held")?;
+    assert_eq!((&held["event"], &held["level"]), (&json!("log"), &json!("info")));
+    assert!(held["fence"].is_u64(), "{held}");
+    let told = logged("the module tells")?;
+    assert_eq!(told["name"], "elected");
+    assert_eq!(told["detail"]["fence"], held["fence"], "{told}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_logs_in_words_and_not_as_its_code_has_them() -> Result<()> {
+    let (_directory, config) = election("volunteer")?;
+    let daemon = Program::wok()?.arg("run").arg(&config).start()?;
+    daemon.wait_for_text("leading").await?;
+    daemon.signal(Signal::TERM)?;
+    let ended = daemon.ended().await?;
+    assert!(ended.stderr.contains("standing in line"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the module tells"), "{}", ended.stderr);
+    for debug in ["Waiting {", "Emitted {", "Held {", "Some("] {
+        assert!(!ended.stderr.contains(debug), "{debug:?} is in {}", ended.stderr);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_command_that_never_runs_because_nothing_is_ever_held_is_told() -> Result<()> {
+    let (_directory, config) = election("leader")?;
+    let daemon = Program::wok()?.arg("run").arg(&config).start()?;
+    let line = daemon.wait_for_text("the command of `while-held` does not run").await?.text;
+    for told in ["ERROR", "leader", "wok inspect"] {
+        assert!(line.contains(told), "{told:?} is not in {line}");
+    }
+    daemon.signal(Signal::TERM)?;
+    let ended = daemon.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    assert_eq!(ended.stderr.matches("does not run").count(), 1, "{}", ended.stderr);
     Ok(())
 }

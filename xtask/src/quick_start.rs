@@ -26,6 +26,10 @@ const BUILD: Duration = Duration::from_secs(40 * 60);
 /// What one scene may take on a busy machine; the session timeout of the contenders is 4 s.
 const SCENE: Duration = Duration::from_secs(60);
 
+/// How to go on, as the play's last words.
+const ON: &str = "To have `wok` on the PATH:  cargo install --locked --path host\n\
+                  The guide:  docs/SUMMARY.md, which begins with ten minutes of trying";
+
 const LOCK: &str = "/demo/lock";
 const ELECTION: &str = "/demo/scheduler";
 
@@ -136,7 +140,7 @@ fn leave(stage: &Stage, mut daemon: Daemon) -> Result<()> {
     ensure!(left.is_empty(), "the daemon ended and left {left:?} behind");
     found("the daemon was asked to end, resigned and left nothing behind");
     progress::say!(
-        "\nThat was the quick start; `cargo xtask run` in a terminal leaves the server up."
+        "\nThat was the quick start; `cargo xtask run` in a terminal leaves the server up.\n{ON}"
     );
     Ok(())
 }
@@ -155,7 +159,7 @@ fn stay(stage: &Stage) {
          {wok} lock --connect {connect} {LOCK} -- sh -c 'echo fence $WOK_FENCE; sleep 20'\n\n\
          Look at the configuration of the daemon, and at a recipe:\n\n  \
          {wok} validate {}\n  \
-         {wok} inspect lock\n",
+         {wok} inspect lock\n\n{ON}\n",
         stage.config().display()
     );
     stop::wait();

@@ -77,10 +77,10 @@ fn metadata() -> Result<Value> {
 /// Arguments that have cargo build the `wok` binary as the tests use it.
 ///
 /// Cargo compiles a dependency again when another selection of packages asks for other features of
-/// it, and wasmtime takes minutes; so every build selects the whole workspace with its tests. An
-/// integration test of the host stands for its binary, which cargo builds along.
-pub(crate) const BUILD_WOK: [&str; 5] =
-    ["test", "--no-run", "--profile=ci", "--workspace", "--test=guardian"];
+/// it, and wasmtime takes minutes; so `wok-features` is selected along, which asks for what the tests
+/// ask. Nothing is compiled that only the tests need.
+pub(crate) const BUILD_WOK: [&str; 6] =
+    ["build", "--profile=ci", "--package=wok", "--package=wok-features", "--bin=wok", "--lib"];
 
 /// A first build compiles wasmtime, and optimizes across all crates.
 const RELEASE: Duration = Duration::from_secs(60 * 60);
@@ -112,4 +112,96 @@ pub(crate) fn sysroot() -> Result<PathBuf> {
     rustc.current_dir(root()).args(["--print", "sysroot"]);
     let text = process::capture("rustc --print sysroot", &mut rustc, QUESTION)?;
     Ok(text.trim().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// What cargo would do.
+    fn plan(arguments: &[&str]) -> Value {
+        let mut command = cargo();
+        // A plan of the build is shown by development versions alone, and by one that is told to be.
+        command.env("RUSTC_BOOTSTRAP", "1").args(arguments);
+        command.args(["--offline", "-Zunstable-options", "--unit-graph"]);
+        let text = process::capture("cargo --unit-graph", &mut command, QUESTION).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// How many parts of a build wait for one, which is by what cargo chooses where to begin: the most
+    /// for any part of that package and mode.
+    fn waiting_for(plan: &Value, package: &str, kind: &str, mode: &str) -> usize {
+        let units = plan["units"].as_array().unwrap();
+        let is_it = |unit: &Value| {
+            let id = unit["pkg_id"].as_str().unwrap();
+            id.contains(package) && unit["target"]["kind"][0] == kind && unit["mode"] == mode
+        };
+        let waiting = (0..units.len()).filter(|index| is_it(&units[*index])).map(|of| {
+            let mut waiting = BTreeSet::from([of]);
+            loop {
+                let more: Vec<usize> = (0..units.len())
+                    .filter(|index| !waiting.contains(index))
+                    .filter(|index| {
+                        let needs = units[*index]["dependencies"].as_array().unwrap();
+                        let index_of = |it: &Value| it["index"].as_u64().unwrap() as usize;
+                        needs.iter().any(|it| waiting.contains(&index_of(it)))
+                    })
+                    .collect();
+                if more.is_empty() {
+                    return waiting.len() - 1;
+                }
+                waiting.extend(more);
+            }
+        });
+        waiting.max().unwrap()
+    }
+
+    #[test]
+    fn a_build_that_lacks_a_compiler_for_guests_says_so_before_it_takes_long() {
+        for arguments in [&["build"][..], &["build", "--release", "--package=wok", "--bins"]] {
+            let plan = plan(arguments);
+            let look = waiting_for(&plan, "#wok-toolchain@", "custom-build", "run-custom-build");
+            for long in ["#regalloc2@", "#cranelift-codegen@"] {
+                let wait = waiting_for(&plan, long, "lib", "build");
+                assert!(look > wait, "{arguments:?}: {look} wait for the look, {wait} for {long}");
+            }
+        }
+    }
+
+    /// What cargo would compile, each with the features it would have.
+    fn units(arguments: &[&str]) -> BTreeSet<String> {
+        let plan = plan(arguments);
+        let unit = |unit: &Value| {
+            ["pkg_id", "target", "profile", "mode", "features"]
+                .map(|key| unit.get(key).map(Value::to_string).unwrap_or_default())
+                .join(" ")
+        };
+        plan.get("units").and_then(Value::as_array).unwrap().iter().map(unit).collect()
+    }
+
+    #[test]
+    fn who_installs_wok_gets_one_program() {
+        let metadata = metadata().unwrap();
+        let packages = metadata.get("packages").and_then(Value::as_array).unwrap();
+        let wok = packages.iter().find(|package| package["name"] == "wok").unwrap();
+        let targets = wok["targets"].as_array().unwrap();
+        let programs = targets.iter().filter(|target| target["kind"][0] == "bin");
+        let names: Vec<_> = programs.map(|target| &target["name"]).collect();
+        assert_eq!(names, ["wok"]);
+    }
+
+    #[test]
+    fn what_the_quick_start_compiles_is_compiled_for_the_tests_as_well() {
+        let quick = units(&BUILD_WOK);
+        let tests = units(&["test", "--no-run", "--profile=ci", "--workspace"]);
+        assert!(quick.len() > 100, "{quick:?}");
+        let only_quick: Vec<_> = quick.difference(&tests).collect();
+        assert!(only_quick.is_empty(), "the tests would compile these again: {only_quick:#?}");
+        for needless in ["wok-tests", "proptest", "rcgen"] {
+            let found = quick.iter().find(|unit| unit.contains(&format!("#{needless}@")));
+            assert_eq!(found, None, "the quick start needs no {needless}");
+        }
+    }
 }

@@ -10,9 +10,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use serde::Deserialize;
+use wok_toolchain::{TARGET, Toolchain, clear_environment};
 
 use crate::Error;
-use crate::toolchain::{TARGET, Toolchain};
 
 /// The profile of every guest.
 const PROFILE: &str = "guest";
@@ -25,38 +25,6 @@ const PROFILE_DEFAULTS: [&str; 6] = [
     "profile.guest.codegen-units=1",
     "profile.guest.panic='abort'",
     "profile.guest.strip=true",
-];
-
-/// Variables of cargo's that are the user's own settings and none that an outer cargo would set.
-const KEPT: [&str; 7] = [
-    "CARGO_HOME",
-    "CARGO_BUILD_JOBS",
-    "CARGO_NET_",
-    "CARGO_HTTP_",
-    "CARGO_REGISTR",
-    "CARGO_SOURCE_",
-    "CARGO_TERM_",
-];
-
-/// Variables of the outer cargo, of a compiler wrapper or of a coverage tool.
-const CLEARED: [&str; 17] = [
-    "CARGO",
-    "RUSTC",
-    "RUSTDOC",
-    "RUSTFLAGS",
-    "RUST_",
-    "CLIPPY_",
-    "DEP_",
-    "LLVM_PROFILE_FILE",
-    "MAKEFLAGS",
-    "MFLAGS",
-    "OUT_DIR",
-    "TARGET",
-    "HOST",
-    "NUM_JOBS",
-    "OPT_LEVEL",
-    "PROFILE",
-    "DEBUG",
 ];
 
 /// A guest as cargo knows it.
@@ -80,21 +48,6 @@ pub(crate) struct Workspace {
 pub(crate) struct Built {
     pub(crate) manifest: PathBuf,
     pub(crate) module: PathBuf,
-}
-
-/// Removes what an outer cargo set. A guest is compiled alike whoever asks for it.
-pub(crate) fn clear_environment(command: &mut Command) {
-    let starts_with_any = |name: &str, with: &[&str]| with.iter().any(|one| name.starts_with(one));
-    for (name, _) in env::vars_os() {
-        let text = name.to_string_lossy();
-        if starts_with_any(&text, &CLEARED) && !starts_with_any(&text, &KEPT) {
-            command.env_remove(&name);
-        }
-    }
-    // Set and empty, they also silence a `.cargo/config.toml` whose flags are meant for the host.
-    for name in ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER"] {
-        command.env(name, "");
-    }
 }
 
 /// Which workspace a crate belongs to.

@@ -3,28 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::NoToolchain;
+
 /// Why no component was made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No compiler here can build for WebAssembly.
-    #[error(
-        "no compiler for wasm32-unknown-unknown: {looked_for}; install one with \
-         `rustup target add wasm32-unknown-unknown`, or where rustup cannot reach its server with \
-         `apt-get install rustc-web rust-web-src`"
-    )]
-    NoToolchain {
-        /// What was looked for and not found.
-        looked_for: String,
-    },
-    /// The variable that forces a toolchain holds something else.
-    #[error("{variable}={value}: not a guest toolchain; use `target` or `debian`")]
-    UnknownToolchain {
-        /// The variable.
-        variable: &'static str,
-        /// What it holds.
-        value: String,
-    },
+    #[error(transparent)]
+    NoToolchain(#[from] NoToolchain),
     /// A tool or library that a recipe's language takes is missing.
     #[error("{package}: {missing} missing; {remedy}")]
     NoTools {

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! # Code map
-//! [`Builder`] looks in which `language` a recipe is. For crates it asks `toolchain` for a compiler that
+//! [`Builder`] looks in which `language` a recipe is. For crates it asks [`Toolchain`] for a compiler that
 //! knows `wasm32-unknown-unknown` and runs `cargo` once per workspace; `c` has clang compile the sources
 //! with bindings that it makes, and `javascript` has componentize-js put them into an engine. Each module
 //! is encoded as a [`Component`], and its documented WIT appended ([`append_wit`], [`wit_of`]).
@@ -31,7 +31,6 @@ mod error;
 mod javascript;
 mod language;
 mod sources;
-mod toolchain;
 mod wit;
 
 pub use builder::Builder;
@@ -39,8 +38,8 @@ pub use component::Component;
 pub use embed::{Embedding, embed};
 pub use error::Error;
 pub use sources::embed_sources;
-pub use toolchain::{TOOLCHAIN_VARIABLE, Toolchain};
 pub use wit::{WIT_SECTION, Wit, append_wit, wit_of};
+pub use wok_toolchain::{NoToolchain, TOOLCHAIN_VARIABLE, Toolchain};
 
 /// The contract between host and guests, as WIT text. There is one copy of it.
 pub const CONTRACT: &str = include_str!("../../wit/recipe.wit");

@@ -25,6 +25,10 @@ pub(super) struct Connect {
     #[arg(long, value_name = "HOSTS", env = "WOK_CONNECT", value_parser = parsed::<ConnectString>)]
     connect: ConnectString,
 
+    /// How long to try while no server grants a session, as one that is starting; `0s` tries once.
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
+    connect_timeout: Duration,
+
     /// How long the session outlives a lost connection. The server may grant another.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parsed::<SessionTimeout>)]
     session_timeout: SessionTimeout,
@@ -76,6 +80,11 @@ impl Connect {
     /// The times of a session that is granted the timeout that is asked for.
     pub(super) fn timing(&self) -> Timing {
         self.session_timeout.timing()
+    }
+
+    /// How long to try while no server grants a session.
+    pub(super) fn timeout(&self) -> Duration {
+        self.connect_timeout
     }
 
     /// Reads the files and checks the rest.

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::exit::Failure;
-use super::hold::{Hold, Holding};
+use super::hold::Holding;
+use super::joining::Target;
 use super::output::Printer;
 use crate::modules::ModuleSource;
 
@@ -33,13 +34,12 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
-        let hold = Hold {
+        let target = Target {
             module: ModuleSource::Stock("leader-election".to_owned()),
             mount: self.path,
             operation: "volunteer".to_owned(),
             arguments: serde_json::json!({}),
-            command: self.command,
         };
-        self.holding.execute(hold, printer)
+        self.holding.execute(target, self.command, printer)
     }
 }

@@ -4,6 +4,7 @@
 //! command's; reports that are asked for, as `inspect`, go to standard output.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::time::SystemTime;
 
@@ -12,8 +13,10 @@ use serde_json::{Map, Value, json};
 use tracing_subscriber::EnvFilter;
 
 use super::exit::Failure;
+use super::json_lines::JsonLines;
 use super::stderr;
-use crate::participant::{Loss, Notice};
+use crate::guest::values::unsigned;
+use crate::participant::{Loss, Notice, detail_as_json};
 
 /// How to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,6 +36,11 @@ pub(super) struct Printer {
 impl Printer {
     pub(super) fn new(output: Output) -> Self {
         Printer { output }
+    }
+
+    /// How it reports.
+    pub(super) fn output(&self) -> Output {
+        self.output
     }
 
     /// For a command that something depends on, as a session or a claim: from now on it waits for
@@ -81,8 +89,7 @@ impl Printer {
             ),
             Notice::Resumed => ("resumed", base(&[]), "in contact with ZooKeeper again".to_owned()),
             Notice::Emitted { event, detail } => {
-                let detail: Map<String, Value> =
-                    detail.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+                let detail = detail_as_json(detail);
                 let text = format!("{event} {}", Value::Object(detail.clone()));
                 let fields = base(&[("name", json!(event)), ("detail", Value::Object(detail))]);
                 ("recipe-event", fields, text)
@@ -99,7 +106,7 @@ impl Printer {
     pub(super) fn held(&self, recipe: &str, path: &str, fence: u64) {
         self.event(
             "held",
-            &[("recipe", json!(recipe)), ("path", json!(path)), ("fence", json!(fence))],
+            &[("recipe", json!(recipe)), ("path", json!(path)), ("fence", unsigned(fence))],
             &format!("holding {path} with fence {fence}"),
         );
     }
@@ -134,6 +141,16 @@ impl Printer {
             Output::Text => self.err(text.trim_end()),
             Output::Json => self.out(&json.to_string()),
         }
+    }
+
+    /// The answer of an operation, as JSON for both: on one line for programs.
+    pub(super) fn answer(&self, answer: &Value) {
+        let text = match self.output {
+            Output::Text => for_terminals(&format!("{answer:#}")),
+            Output::Json => answer.to_string(),
+        };
+        // Whoever closed our output does not want to know.
+        writeln!(io::stdout(), "{text}").ok();
     }
 
     /// A report that was asked for, on standard output.
@@ -175,6 +192,29 @@ impl Printer {
     }
 }
 
+/// JSON without what a terminal obeys, by JSON's own escapes: it stays what it is.
+fn for_terminals(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for character in json.chars() {
+        // Outside of strings there is none of them but line breaks, and in strings these are escaped.
+        if character != '\n' && is_obeyed(character) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            safe.push(character);
+        }
+    }
+    safe
+}
+
+/// Whether a terminal obeys it, or it turns the direction of writing.
+fn is_obeyed(character: char) -> bool {
+    let turns = matches!(
+        character,
+        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    turns || character.is_control()
+}
+
 /// The text without what a terminal obeys, and without what turns the direction of writing: words
 /// of a module, or of a file, are in it.
 fn plain(text: &str) -> String {
@@ -182,25 +222,35 @@ fn plain(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => plain.push(character),
-            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                plain.extend(character.escape_unicode());
-            }
             control if control.is_control() => plain.extend(control.escape_default()),
+            obeyed if is_obeyed(obeyed) => plain.extend(obeyed.escape_unicode()),
             other => plain.push(other),
         }
     }
     plain
 }
 
+/// What commands log that hold one claim or call one operation: what they do is told by events, so
+/// errors, and what modules warn of.
+pub(super) const LOG_FOR_ONE: &str = "error,wok::recipe=warn,wok::guest=warn";
+
 /// Writes the log to standard error, as much of it as `WOK_LOG` asks for.
-pub(super) fn log_to_stderr(otherwise: &str) {
+pub(super) fn log_to_stderr(otherwise: &str, output: Output) {
     let filter = EnvFilter::try_from_env("WOK_LOG").unwrap_or_else(|_| EnvFilter::new(otherwise));
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
+        .with_ansi(io::stderr().is_terminal() && !forbids_colour(std::env::var_os("NO_COLOR")))
         .with_writer(|| stderr::Log);
     // Only the first of a process counts, and there is one.
-    log.try_init().ok();
+    match output {
+        Output::Text => log.try_init().ok(),
+        Output::Json => log.event_format(JsonLines).try_init().ok(),
+    };
+}
+
+/// Whether `NO_COLOR` forbids colours: by the convention (no-color.org) if it is there and not empty.
+fn forbids_colour(no_color: Option<OsString>) -> bool {
+    no_color.is_some_and(|value| !value.is_empty())
 }
 
 fn dropped(lines: u64) -> String {
@@ -210,6 +260,21 @@ fn dropped(lines: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_for_people_is_still_json() {
+        let answer = json!({ "owner": "a\x1b[2J\u{9b}\u{202e}\u{2028}\n\u{e9}", "fence": 7 });
+        let text = for_terminals(&format!("{answer:#}"));
+        assert!(!text.chars().any(|it| it != '\n' && is_obeyed(it)), "{text:?}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), answer);
+    }
+
+    #[test]
+    fn no_color_forbids_colours_unless_it_is_empty() {
+        assert!(forbids_colour(Some("1".into())));
+        assert!(!forbids_colour(Some("".into())));
+        assert!(!forbids_colour(None));
+    }
 
     #[test]
     fn nothing_that_a_terminal_obeys_is_printed() {

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
-        super::output::log_to_stderr("info");
+        super::output::log_to_stderr("info", printer.output());
         guardian::adopt_orphans()
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         let runtime = runtime()?;

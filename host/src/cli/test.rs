@@ -11,7 +11,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::{BROKEN, Failure};
-use super::hold::object;
+use super::joining::object;
 use super::output::{Printer, log_to_stderr};
 use crate::guest::CompileCache;
 use crate::host::user_cache;
@@ -112,7 +112,7 @@ const SHORT: usize = 8;
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         // What a component says in a run is in the history; there are thousands of runs.
-        log_to_stderr("off");
+        log_to_stderr("off", printer.output());
         let source = ModuleSource::parse(&self.module);
         let bytes = source.read(None).map_err(|error| Failure::Config(error.to_string()))?;
         let cache = self.cache_dir.clone().map_or_else(user_cache, CompileCache::In);

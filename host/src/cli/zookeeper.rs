@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
-        super::output::log_to_stderr("info");
+        super::output::log_to_stderr("info", printer.output());
         // The state is one task: more threads would only hand it around.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -105,15 +105,29 @@ impl FromStr for StopSignal {
     }
 }
 
+/// `run`, as far as it can be understood.
+#[derive(Debug, Clone)]
+pub(super) struct Called {
+    pub(super) call: Option<String>,
+    pub(super) arguments: Option<serde_json::Value>,
+}
+
+impl Called {
+    /// The whole; none if there are errors.
+    pub(super) fn whole(self) -> Option<Run> {
+        Some(Run { call: self.call?, arguments: self.arguments?, while_held: None })
+    }
+}
+
 /// `run`.
-pub(super) fn run(mut section: Section<'_>, report: &mut Report<'_>) -> Option<Run> {
+pub(super) fn run(mut section: Section<'_>, report: &mut Report<'_>) -> Called {
     let call = section.require(&CALL).and_then(|field| operation(&field, report));
     let arguments = match section.field(&ARGUMENTS) {
         Some(field) => json::object(&field, report),
         None => Some(serde_json::Value::Object(serde_json::Map::new())),
     };
     section.finish(report);
-    Some(Run { call: call?, arguments: arguments?, while_held: None })
+    Called { call, arguments }
 }
 
 fn operation(field: &Field<'_>, report: &mut Report<'_>) -> Option<String> {

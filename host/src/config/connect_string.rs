@@ -5,6 +5,7 @@ use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use super::quantity::BadValue;
+use crate::near::near;
 
 /// ZooKeeper's customary client port.
 const DEFAULT_PORT: u16 = 2181;
@@ -43,12 +44,21 @@ pub enum Connect {
 /// How the first is written.
 const EMBEDDED: &str = "embedded";
 
+fn is_nearly_embedded(text: &str) -> bool {
+    text != EMBEDDED && near(text, std::iter::once(EMBEDDED)).is_some()
+}
+
 impl FromStr for Connect {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
         match text {
             EMBEDDED => Ok(Connect::Embedded),
+            // Read as a server, it would be looked for in vain for as long as the daemon runs.
+            text if is_nearly_embedded(text) => Err(BadValue::new(
+                format!("{text:?} is neither \"embedded\" nor a server with its port"),
+                format!("did you mean \"embedded\"? a server is \"{text}:{DEFAULT_PORT}\""),
+            )),
             servers => servers.parse().map(Connect::Servers),
         }
     }
@@ -58,7 +68,7 @@ impl FromStr for ConnectString {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        if text == EMBEDDED {
+        if text == EMBEDDED || is_nearly_embedded(text) {
             let message = "a server within a command would serve nobody else";
             return Err(BadValue::new(message, "start one with `wok zookeeper`, and name it here"));
         }
@@ -164,6 +174,7 @@ mod tests {
             ("", "no server is named", None),
             (" ", "no server is named", None),
             ("embedded", "a server within a command would serve nobody else", None),
+            ("embeded", "a server within a command would serve nobody else", None),
             ("zk1:2181,", "a server's name is empty", Some(8..9)),
             (",zk1", "a server's name is empty", Some(0..1)),
             ("zk1,,zk2", "a server's name is empty", Some(4..5)),
@@ -184,6 +195,18 @@ mod tests {
         for (text, message, within) in cases {
             let bad = text.parse::<ConnectString>().unwrap_err();
             assert_eq!((bad.message.as_str(), bad.within), (message, within), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_slip_in_embedded_is_no_server_unless_it_has_a_port() {
+        for slip in ["embeded", "imbedded", "Embedded", "embeddet"] {
+            let bad = slip.parse::<Connect>().unwrap_err();
+            assert!(bad.remedy.contains("did you mean \"embedded\"?"), "{slip}: {bad}");
+            assert!(bad.remedy.contains(&format!("\"{slip}:2181\"")), "{slip}: {bad}");
+        }
+        for server in ["embeded:2181", "embedding", "zk", "bed"] {
+            assert!(matches!(server.parse(), Ok(Connect::Servers(_))), "{server}");
         }
     }
 

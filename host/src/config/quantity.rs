@@ -57,7 +57,7 @@ pub fn parse_size(text: &str) -> Result<u64, BadValue> {
 }
 
 /// The shortest way to write a duration that [`parse_duration`] reads.
-pub(super) fn spell_duration(duration: Duration) -> String {
+pub(crate) fn spell_duration(duration: Duration) -> String {
     let millis = duration.as_millis();
     match millis {
         _ if millis == 0 || !millis.is_multiple_of(1_000) => format!("{millis}ms"),

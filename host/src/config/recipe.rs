@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::activity::{self, Run};
+use super::activity::{self, Called, Run};
 use super::json;
 use super::limits::{self, Limits};
 use super::mounts::{self, Mounted};
@@ -47,6 +47,24 @@ pub struct Recipe {
     pub limits: Limits,
     /// The participant that the daemon keeps by itself, if it does.
     pub run: Option<Run>,
+}
+
+/// What of a recipe only its module can judge. In a file with errors, this is as much of it as can
+/// be understood: of a part that is none, the errors tell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForModule {
+    /// The recipe's name, as the file has it.
+    pub recipe: String,
+    /// What implements it.
+    pub module: Module,
+    /// The digest that the module must have, if it is pinned.
+    pub sha256: Option<Sha256>,
+    /// What the module's `configure` gets.
+    pub config: Option<serde_json::Value>,
+    /// The operation that the daemon calls.
+    pub call: Option<String>,
+    /// Its arguments.
+    pub arguments: Option<serde_json::Value>,
 }
 
 /// A recipe's name: lower case letters, digits and hyphens, beginning with a letter.
@@ -152,14 +170,22 @@ pub(super) struct Surroundings<'a> {
     pub(super) session_timeout: Option<SessionTimeout>,
 }
 
-/// Every recipe of the file; none for one with an error.
+/// What a pass makes of a recipe.
+pub(super) struct Validated {
+    /// The whole; none if there are errors.
+    pub(super) recipe: Option<Recipe>,
+    /// What its module can judge of it; none if it names none.
+    pub(super) for_module: Option<ForModule>,
+}
+
+/// Every recipe of the file.
 pub(super) fn validate_all(
     section: Section<'_>,
     surroundings: &Surroundings<'_>,
     report: &mut Report<'_>,
-) -> Vec<Option<Recipe>> {
+) -> Vec<Validated> {
     let mut mounts = Vec::new();
-    let recipes: Vec<Option<Recipe>> = section
+    let recipes: Vec<Validated> = section
         .entries("write it as a table")
         .into_iter()
         .map(|entry| validate(&entry, surroundings, &mut mounts, report))
@@ -180,9 +206,11 @@ fn validate<'a>(
     surroundings: &Surroundings<'_>,
     mounts: &mut Vec<Mounted<'a>>,
     report: &mut Report<'_>,
-) -> Option<Recipe> {
+) -> Validated {
     let name = name(entry, report);
-    let mut section = entry.field.section(report)?;
+    let Some(mut section) = entry.field.section(report) else {
+        return Validated { recipe: None, for_module: None };
+    };
     let directory = surroundings.directory;
     let module = section
         .require(&MODULE)
@@ -210,30 +238,44 @@ fn validate<'a>(
         Some(field) => field.section(report).and_then(|section| limits::validate(section, report)),
         None => Some(Limits::default()),
     };
-    let run = activities(&mut section, surroundings, report);
+    let called = section.field(&RUN).map(|field| match field.section(report) {
+        Some(section) => activity::run(section, report),
+        None => Called { call: None, arguments: None },
+    });
+    let run = run(called.clone(), &mut section, surroundings, report);
     section.finish(report);
-    Some(Recipe {
-        name: name?,
-        module: module?,
-        sha256: sha256?,
-        mount: mount?,
-        config: config?,
-        limits: limits?,
-        run: run?,
-    })
+    let for_module = module.clone().map(|module| ForModule {
+        recipe: entry.name.to_owned(),
+        module,
+        sha256: sha256.clone().flatten(),
+        config: config.clone(),
+        call: called.as_ref().and_then(|called| called.call.clone()),
+        arguments: called.and_then(|called| called.arguments),
+    });
+    let whole = || {
+        Some(Recipe {
+            name: name?,
+            module: module?,
+            sha256: sha256?,
+            mount: mount?,
+            config: config?,
+            limits: limits?,
+            run: run?,
+        })
+    };
+    Validated { recipe: whole(), for_module }
 }
 
-fn activities(
+/// `run` with its `while-held`; the outer none is for what has errors.
+fn run(
+    called: Option<Called>,
     section: &mut Section<'_>,
     surroundings: &Surroundings<'_>,
     report: &mut Report<'_>,
 ) -> Option<Option<Run>> {
-    let run = section.field(&RUN);
-    let is_run = run.is_some();
-    let run = match run {
-        Some(field) => {
-            field.section(report).and_then(|section| activity::run(section, report)).map(Some)
-        }
+    let is_run = called.is_some();
+    let run = match called {
+        Some(called) => called.whole().map(Some),
         None => Some(None),
     };
     let Some(field) = section.field(&WHILE_HELD) else {

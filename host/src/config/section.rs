@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::document::{Place, Show, is_secretive};
 use super::quantity::BadValue;
 use super::report::Report;
+use crate::near::near;
 
 /// A key that the file may have, with a value to show in remedies.
 #[derive(Debug, Clone, Copy)]
@@ -96,12 +97,12 @@ impl<'a> Section<'a> {
     /// Reports every key that was not asked for and every required one that is missing. One that is
     /// only misspelled is one mistake, not two.
     pub(super) fn finish(mut self, report: &mut Report<'_>) {
-        for (key, _) in self.table {
+        for (key, value) in self.table {
             let name = key.get_ref().as_ref();
             if self.known.contains(&name) {
                 continue;
             }
-            let remedy = match self.nearest(name) {
+            let remedy = match self.nearest(name, value.get_ref()) {
                 Some(known) => {
                     self.missing.retain(|key| key.name != known);
                     format!("did you mean `{known}`?")
@@ -132,13 +133,13 @@ impl<'a> Section<'a> {
     }
 
     /// The key that an unknown one was probably meant to be.
-    fn nearest(&self, name: &str) -> Option<&'static str> {
-        let wanted = name.to_lowercase().replace('_', "-");
-        let absent = self.known.iter().filter(|known| !self.table.contains_key(**known));
-        let distances = absent.map(|known| (strsim::damerau_levenshtein(&wanted, known), *known));
-        let (distance, known) = distances.min()?;
-        // A third of the word may be mistyped; further away it is another word.
-        (distance * 3 <= known.len()).then_some(known)
+    fn nearest(&self, name: &str, value: &DeValue<'_>) -> Option<&'static str> {
+        // A key is given once. A table may be written in parts, each with a head of its own.
+        let is_possible = |known: &&str| match self.table.get(*known) {
+            None => true,
+            Some(there) => value.is_table() && there.get_ref().is_table(),
+        };
+        near(name, self.known.iter().copied().filter(is_possible))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Calling an operation until it holds a claim.
 
+use std::fmt;
+
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +28,20 @@ pub enum Attempt {
     Lost(Loss),
     /// The module failed.
     Failed(String),
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attempt::Held(held) => write!(f, "holding {} with fence {}", held.path, held.fence),
+            Attempt::NotHeld(answer) => write!(f, "no claim: it answered {answer}"),
+            Attempt::Cancelled => f.write_str("cancelled"),
+            Attempt::Refused(error) => write!(f, "it answered the error {error}"),
+            Attempt::Busy => f.write_str("another operation is under way"),
+            Attempt::Lost(loss) => write!(f, "lost: {loss}"),
+            Attempt::Failed(fault) => write!(f, "the module failed: {fault}"),
+        }
+    }
 }
 
 /// What an acquire is called with.

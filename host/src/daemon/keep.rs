@@ -9,6 +9,7 @@ use super::backoff::Backoff;
 use super::epoch::Epoch;
 use super::held_command::{Held, HeldCommand, HeldEnd, Order, run_while_held};
 use super::prepare::Kept;
+use super::told::log_notice;
 use crate::config::Restart;
 use crate::guardian::Outcome;
 use crate::participant::{Follower, Notice, Participant};
@@ -102,7 +103,7 @@ impl Keep {
             deadline: None,
             withdrawn: over.child_token(),
         };
-        let observe = |notice: &Notice| tracing::info!(recipe, ?notice);
+        let observe = |notice: &Notice| log_notice(recipe, notice);
         match acquire(participant, follower, attempt, observe).await {
             Attempt::Held(held) => {
                 tracing::info!(recipe, path = held.path, fence = held.fence, "held");
@@ -115,13 +116,24 @@ impl Keep {
                     None => follow(recipe, follower, over).await,
                 }
             }
+            Attempt::NotHeld(answer) if self.kept.while_held.is_some() => {
+                let operation = self.kept.arguments.operation();
+                tracing::error!(
+                    recipe,
+                    operation,
+                    %answer,
+                    "the operation ended without a claim, so the command of `while-held` does not \
+                     run: let `run` call an operation that holds; `wok inspect` tells them"
+                );
+                follow(recipe, follower, over).await;
+            }
             // It takes part without a claim, as an observer does.
             Attempt::NotHeld(answer) => {
                 tracing::info!(recipe, %answer, "runs without a claim");
                 follow(recipe, follower, over).await;
             }
             Attempt::Cancelled => {}
-            other => tracing::warn!(recipe, outcome = ?other, "not held"),
+            other => tracing::warn!(recipe, outcome = %other, "not held"),
         }
         Afterwards::Again
     }
@@ -190,7 +202,7 @@ fn afterwards(recipe: &str, restart: Restart, ended: Option<Outcome>) -> Afterwa
 /// Follows a participant that needs nothing of us.
 async fn follow(recipe: &str, follower: &mut Follower, over: &CancellationToken) {
     while let Some(Some(notice)) = over.run_until_cancelled(follower.next()).await {
-        tracing::info!(recipe, ?notice);
+        log_notice(recipe, &notice);
     }
 }
 

@@ -1,7 +1,9 @@
 //! A config, checked against the modules that it names.
 
 use super::held_command::HeldCommand;
-use crate::config::{self, ConfigErrors, Damaged, Finding, Loaded, Places, Recipe, Restart};
+use crate::config::{
+    self, ConfigErrors, Damaged, Finding, ForModule, Loaded, Places, Recipe, Restart,
+};
 use crate::guardian::Attendance;
 use crate::guest::values::{Segment, ValueErrors};
 use crate::guest::{
@@ -59,8 +61,9 @@ impl Prepared {
         let mut prepared = Prepared { host, kept: Vec::new(), idle: Vec::new() };
         let mut findings = Vec::new();
         for recipe in &config.recipes {
-            let module =
-                load(&loaded.places, recipe, |source, pin| prepared.host.load(source, pin));
+            let name = recipe.name.as_str();
+            let load_by = |source: &ModuleSource, pin: Option<&_>| prepared.host.load(source, pin);
+            let module = load(&loaded.places, name, &recipe.module, &recipe.sha256, load_by);
             match module.and_then(|module| agree(&loaded.places, recipe, module)) {
                 Ok(Some(kept)) => prepared.kept.push(kept),
                 Ok(None) => prepared.idle.push(recipe.name.as_str().to_owned()),
@@ -112,30 +115,53 @@ pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineE
         cache: host::user_cache(),
         pace: Pace::Clock,
     })?;
-    let wrong = recipes.iter().filter_map(|recipe| {
-        let module = load(places, recipe, |source, pin| host::load(&engine, source, pin));
-        module.and_then(|module| agree(places, recipe, module)).err()
+    let wrong = recipes.iter().map(|recipe| {
+        let load_by = |source: &ModuleSource, pin: Option<&_>| host::load(&engine, source, pin);
+        match load(places, &recipe.recipe, &recipe.module, &recipe.sha256, load_by) {
+            Ok(module) => disagreements(places, recipe, &module),
+            Err(findings) => findings,
+        }
     });
     Ok(wrong.flatten().collect())
 }
 
+/// What is wrong between a module and those parts of a recipe that can be understood.
+fn disagreements(places: &Places, recipe: &ForModule, module: &Module) -> Vec<Finding> {
+    let ForModule { recipe: name, config, call, arguments: given, .. } = recipe;
+    let config = config.as_ref().map(|config| configuration(places, name, config, module).err());
+    let arguments = call.as_ref().map(|call| match given {
+        Some(given) => arguments_of(places, name, (call, given), module).err(),
+        // Arguments that cannot be understood say nothing about the operation's name.
+        None if module.interface().operation(call).is_some() => None,
+        None => arguments_of(places, name, (call, &serde_json::Value::Null), module).err(),
+    });
+    [config, arguments].into_iter().flatten().flatten().flatten().collect()
+}
+
 fn load(
     places: &Places,
-    recipe: &Recipe,
+    name: &str,
+    module: &config::Module,
+    pin: &Option<config::Sha256>,
     load: impl FnOnce(&ModuleSource, Option<&[u8; 32]>) -> Result<Module, LoadError>,
 ) -> Result<Module, Vec<Finding>> {
-    let source = match &recipe.module {
+    let source = match module {
         config::Module::Stock(name) => ModuleSource::Stock(name.clone()),
         config::Module::File(path) => ModuleSource::File(path.clone()),
     };
-    let pin = recipe.sha256.as_ref().map(config::Sha256::as_bytes);
+    let pin = pin.as_ref().map(config::Sha256::as_bytes);
     load(&source, pin).map_err(|error| {
         let key = match &error {
             LoadError::Source(SourceError::Mismatch { .. }) => "sha256",
             _ => "module",
         };
-        let key_path = ["recipes", recipe.name.as_str(), key];
-        let remedy = "see `wok inspect` for what the host makes of a module";
+        let key_path = ["recipes", name, key];
+        let remedy = match &error {
+            LoadError::Source(SourceError::Unknown { .. }) => {
+                "write the name of a stock recipe, or a path such as \"./my-lock.wasm\""
+            }
+            _ => "see `wok inspect` for what the host makes of a module",
+        };
         vec![places.error_at(&key_path, error.to_string(), remedy)]
     })
 }
@@ -143,24 +169,45 @@ fn load(
 /// Checks what the config says of a recipe against its module. None for a recipe without a `run`.
 fn agree(places: &Places, recipe: &Recipe, module: Module) -> Result<Option<Kept>, Vec<Finding>> {
     let name = recipe.name.as_str();
-    let mut findings = Vec::new();
-    let configuration = module.configuration(Some(&recipe.config)).map_err(|errors| {
-        findings.extend(value_findings(places, &["recipes", name], &errors));
-    });
-    let arguments = recipe.run.as_ref().map(|run| {
-        module.arguments(&run.call, &run.arguments).map_err(|errors| {
-            let is_known = module.interface().operation(&run.call).is_some();
-            let key = if is_known { "arguments" } else { "call" };
-            findings.extend(value_findings(places, &["recipes", name, "run", key], &errors));
-        })
-    });
-    let (Ok(configuration), Ok(arguments)) = (configuration, arguments.transpose()) else {
-        return Err(findings);
+    let configuration = configuration(places, name, &recipe.config, &module);
+    let arguments = recipe.run.as_ref();
+    let arguments =
+        arguments.map(|run| arguments_of(places, name, (&run.call, &run.arguments), &module));
+    let (configuration, arguments) = match (configuration, arguments.transpose()) {
+        (Ok(configuration), Ok(arguments)) => (configuration, arguments),
+        (configuration, arguments) => {
+            let findings = [configuration.err(), arguments.err()];
+            return Err(findings.into_iter().flatten().flatten().collect());
+        }
     };
     let join = join(recipe, module, configuration);
     let while_held = recipe.run.as_ref().and_then(|run| run.while_held.as_ref());
     let while_held = while_held.map(|held| (held_command(held), held.restart));
     Ok(arguments.map(|arguments| Kept { join, arguments, while_held }))
+}
+
+fn configuration(
+    places: &Places,
+    name: &str,
+    config: &serde_json::Value,
+    module: &Module,
+) -> Result<Configuration, Vec<Finding>> {
+    let checked = module.configuration(Some(config));
+    checked.map_err(|errors| value_findings(places, &["recipes", name], &errors))
+}
+
+/// The arguments of a call: an operation, and what is given to it.
+fn arguments_of(
+    places: &Places,
+    name: &str,
+    (call, given): (&str, &serde_json::Value),
+    module: &Module,
+) -> Result<Arguments, Vec<Finding>> {
+    module.arguments(call, given).map_err(|errors| {
+        let is_known = module.interface().operation(call).is_some();
+        let key = if is_known { "arguments" } else { "call" };
+        value_findings(places, &["recipes", name, "run", key], &errors)
+    })
 }
 
 fn value_findings(places: &Places, base: &[&str], errors: &ValueErrors) -> Vec<Finding> {

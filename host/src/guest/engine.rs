@@ -120,7 +120,16 @@ impl Engine {
     pub fn new(options: &EngineOptions) -> Result<Self, EngineError> {
         let mut config = config(options);
         if let CompileCache::In(directory) = &options.cache {
-            config.cache(Some(cache::open(directory)?));
+            match cache::open(directory) {
+                Ok(cache) => {
+                    config.cache(Some(cache));
+                }
+                // Nothing but time is lost without it.
+                Err(error @ CacheError::Reachable { .. }) => {
+                    tracing::warn!(%error, "modules are compiled anew at each start");
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         let pool_error = |source| EngineError::Pool {
             participants: options.participants,

@@ -17,6 +17,7 @@ use super::state::State;
 use super::value_type::{RecordType, ValueType};
 use super::values::{self, Segment, ValueError, ValueErrors};
 use super::wit_docs;
+use crate::near::near;
 use crate::session::Kin;
 
 /// The versions of the contract that this host serves.
@@ -154,7 +155,7 @@ impl Module {
         let known = self.interface().operation(operation).zip(self.function(operation));
         let Some((found, function)) = known else {
             let names = self.interface().operations.iter().map(|known| known.name.as_str());
-            let hint = values::near(operation, names.clone())
+            let hint = near(operation, names.clone())
                 .map(|near| format!("; did you mean {near}?"))
                 .unwrap_or_else(|| format!("; there are {}", names.collect::<Vec<_>>().join(", ")));
             let problem = format!("{} has no operation {operation}{hint}", self.name());

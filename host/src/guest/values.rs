@@ -12,19 +12,22 @@
 //! | record | an object; its fields come in any order |
 
 mod error;
-mod near;
 mod reader;
 mod schema;
 mod writer;
 
 pub use error::{Segment, ValueError, ValueErrors};
-pub(super) use near::near;
 pub(super) use reader::{read_fields, read_nothing, read_record};
 pub use schema::{arguments_schema, config_schema};
 pub(super) use writer::write_optional;
 
 /// The largest integer up to which a double, and so every reader of JSON, knows all integers.
 const EXACT: u64 = 1 << 53;
+
+/// A 64-bit number as JSON: beyond what every reader of JSON knows exactly, as a decimal string.
+pub fn unsigned(value: u64) -> serde_json::Value {
+    if value <= EXACT { value.into() } else { value.to_string().into() }
+}
 
 #[cfg(test)]
 mod tests;

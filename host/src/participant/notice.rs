@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
+use crate::guest::values;
 use crate::session::{Fence, Seat};
 
 /// Why a claim, or a participant that might have come to one, is gone.
@@ -90,6 +92,16 @@ pub enum Notice {
     Lost(Loss),
     /// The last notice; nothing of the participant is left in ZooKeeper, as far as can be known.
     Ended(Ending),
+}
+
+/// The details of an event as a JSON object. All are text, but for `fence`: a fencing token is a
+/// number wherever it is told.
+pub fn detail_as_json(detail: &[(String, String)]) -> Map<String, Value> {
+    let value = |(key, text): &(String, String)| {
+        let fence = text.parse().ok().filter(|_| key == "fence");
+        (key.clone(), fence.map_or_else(|| Value::from(text.as_str()), values::unsigned))
+    };
+    detail.iter().map(value).collect()
 }
 
 /// Notices that wait for a slow reader at most. States take the place of older states, a module's
@@ -243,6 +255,25 @@ mod tests {
         assert_eq!(tail, [Notice::Resumed, Notice::Lost(loss), ended]);
         assert!(!seen.contains(&Notice::Suspended));
         assert_eq!(follower.dropped(), 11);
+    }
+
+    #[test]
+    fn a_fence_is_a_number_and_other_details_are_text() {
+        let detail = [("fence", "12"), ("path", "/a"), ("count", "3"), ("owner", "7")];
+        let detail = detail.map(|(key, text)| (key.to_owned(), text.to_owned()));
+        let json = Value::Object(detail_as_json(&detail));
+        assert_eq!(
+            json,
+            serde_json::json!({ "fence": 12, "path": "/a", "count": "3", "owner": "7" })
+        );
+        for (text, told) in [
+            ("9007199254740992", serde_json::json!(9_007_199_254_740_992_u64)),
+            ("9007199254740993", serde_json::json!("9007199254740993")),
+            ("none", serde_json::json!("none")),
+        ] {
+            let json = detail_as_json(&[("fence".to_owned(), text.to_owned())]);
+            assert_eq!(json.get("fence"), Some(&told));
+        }
     }
 
     #[tokio::test]

@@ -80,7 +80,7 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
         // A lost session takes its ephemeral znodes with it.
         Ok(()) | Err(Failure::SessionLost) => {}
         Err(failure) => tracing::error!(
-            entry = ?job.entry, %failure,
+            znode = %job.entry, %failure,
             "an ephemeral znode could not be deleted: it stays until this session ends"
         ),
     }

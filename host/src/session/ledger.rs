@@ -2,6 +2,7 @@
 //! sent, so that whatever ends the participant, its znodes go.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use super::contact::Standing;
 
@@ -43,6 +44,17 @@ pub(super) enum Entry {
     Pending(Trace),
     /// The create was answered.
     Known(Znode),
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Entry::Known(Znode { path, .. }) | Entry::Pending(Trace::Named { path }) => {
+                f.write_str(path)
+            }
+            Entry::Pending(Trace::Contender { parent, stem }) => write!(f, "{parent}/{stem}…"),
+        }
+    }
 }
 
 /// Identifies a ledger's entry while it is pending.

@@ -3,10 +3,10 @@
 use std::iter;
 
 use wok_sdk::zookeeper::{
-    Children, Contents, Error, Reply, Request, Watch, get_children, pipeline, watch_children,
-    watch_data, watch_exists,
+    Contents, Error, Reply, Request, Watch, get_children, pipeline, watch_children, watch_data,
+    watch_exists,
 };
-use wok_sdk::{Contender, Naming, names};
+use wok_sdk::{Contender, Naming, contenders};
 
 use crate::bindings::exports::wok::leader_election::leader_election::Term;
 
@@ -15,14 +15,6 @@ pub(crate) const DIRECTORY: &str = "/";
 
 /// The znode in which a leader says that it has taken up its office.
 pub(crate) const ANNOUNCEMENT: &str = "/announcement";
-
-/// The candidates among the children.
-pub(crate) fn candidates(
-    children: &Children,
-    naming: Naming,
-) -> impl Iterator<Item = Contender> + '_ {
-    names(children).filter_map(move |name| naming.read(name))
-}
 
 /// The path of a child.
 pub(crate) fn path(name: &str) -> String {
@@ -38,7 +30,7 @@ pub(crate) fn leader(naming: Naming) -> Result<Option<Term>, Error> {
             Err(Error::NoNode) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(first) = Contender::first(candidates(&children, naming)) else {
+        let Some(first) = Contender::first(contenders(&children, naming)) else {
             return Ok(None);
         };
         let reads =
@@ -58,7 +50,7 @@ pub(crate) fn leader(naming: Naming) -> Result<Option<Term>, Error> {
 pub(crate) fn watch_leader(naming: Naming, tag: u64) -> Result<(Option<Term>, Watch), Error> {
     loop {
         let first = match get_children(DIRECTORY) {
-            Ok(children) => Contender::first(candidates(&children, naming)),
+            Ok(children) => Contender::first(contenders(&children, naming)),
             Err(Error::NoNode) => None,
             Err(error) => return Err(error),
         };
@@ -81,7 +73,7 @@ pub(crate) fn watch_leader(naming: Naming, tag: u64) -> Result<(Option<Term>, Wa
 fn watch_arrival(naming: Naming, tag: u64) -> Result<Option<Watch>, Error> {
     match watch_children(DIRECTORY, tag) {
         Ok((children, watch)) => {
-            Ok(candidates(&children, naming).next().is_none().then_some(watch))
+            Ok(contenders(&children, naming).next().is_none().then_some(watch))
         }
         Err(Error::NoNode) => {
             let (stat, watch) = watch_exists(DIRECTORY, tag)?;

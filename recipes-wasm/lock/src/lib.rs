@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use bindings::exports::wok::lock::lock::{Config, Contender as InLine, Format, Grant, Guest};
 use decide::{Step, Then, decide};
 use wok_sdk::zookeeper::{Children, Error, Reply, Request, get_children, pipeline};
-use wok_sdk::{Contender, Gone, Naming, Own, names, participant, wait_until_gone};
+use wok_sdk::{Contender, Gone, Naming, Own, contenders, participant, wait_until_gone};
 
 /// The mount is the lock's directory.
 const DIRECTORY: &str = "/";
@@ -141,8 +141,7 @@ fn look(own: &Own) -> Result<Step, Error> {
 }
 
 fn step(own: &Own, children: &Children) -> Step {
-    let naming = naming();
-    decide(own.contender(), names(children).filter_map(|name| naming.read(name)))
+    decide(own.contender(), contenders(children, naming()))
 }
 
 /// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
@@ -168,9 +167,8 @@ fn line() -> Result<Vec<Contender>, Error> {
         Err(Error::NoNode) => return Ok(Vec::new()),
         Err(error) => return Err(error),
     };
-    let naming = naming();
     let mut line = Vec::new();
-    for contender in names(&children).filter_map(|name| naming.read(name)) {
+    for contender in contenders(&children, naming()) {
         line.push(contender);
         if line.len() >= 2 * MOST_CONTENDERS {
             Contender::sort(&mut line);

@@ -1,6 +1,7 @@
 //! What the tests of another client are expected to do.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::path::Path;
 
@@ -77,18 +78,67 @@ impl Expected {
     ///
     /// # Errors
     /// If a test fails that is not on the list, or passes that is, or if fewer than `least` passed.
-    pub fn judge(&self, passed: &BTreeMap<String, bool>, least: usize) -> Result<String> {
+    pub fn judge(&self, passed: &BTreeMap<String, bool>, least: usize) -> Result<String, Surprise> {
         let failed = passed.iter().filter(|(_, passed)| !**passed).map(|(test, _)| test.clone());
         let failed: BTreeSet<_> = failed.collect();
         let count = passed.len() - failed.len();
         let unexpected: Vec<_> = failed.difference(&self.failures).collect();
         let unfulfilled: Vec<_> = self.failures.difference(&failed).collect();
-        ensure!(unexpected.is_empty(), "these fail: {unexpected:#?}");
-        ensure!(count >= least, "only {count} tests passed");
-        ensure!(unfulfilled.is_empty(), "these no longer fail: {unfulfilled:#?}");
+        let surprise = |what: String, tests: Vec<&String>| {
+            Err(Surprise { what, tests: tests.into_iter().cloned().collect() })
+        };
+        if !unexpected.is_empty() {
+            return surprise(format!("these fail: {unexpected:#?}"), unexpected);
+        }
+        if count < least {
+            return surprise(format!("only {count} tests passed"), Vec::new());
+        }
+        if !unfulfilled.is_empty() {
+            return surprise(format!("these no longer fail: {unfulfilled:#?}"), unfulfilled);
+        }
         Ok(format!("{count} passed, {} failed as expected", failed.len()))
     }
 }
+
+/// Tests that did not do what is expected of them.
+#[derive(Debug)]
+pub struct Surprise {
+    what: String,
+    tests: Vec<String>,
+}
+
+/// Lines of the log that are shown of one test: its end tells most.
+const MOST_LINES: usize = 60;
+
+impl Surprise {
+    /// The same with what the log has of each of those tests behind it, and last where the whole log
+    /// is: which tests it is about stands first, and is not to be looked for among thousands of lines.
+    #[must_use]
+    pub fn with_log(mut self, log: &Path, of: impl Fn(&str) -> String) -> Self {
+        for test in &self.tests {
+            let lines = of(test);
+            let lines: Vec<_> = lines.lines().collect();
+            let left_out = lines.len().saturating_sub(MOST_LINES);
+            let _ = write!(self.what, "\n\n---- {test}");
+            if left_out > 0 {
+                let _ = write!(self.what, "\n… {left_out} lines before these");
+            }
+            for line in lines.iter().skip(left_out) {
+                let _ = write!(self.what, "\n{line}");
+            }
+        }
+        let _ = write!(self.what, "\n\nthe whole log: {}", log.display());
+        self
+    }
+}
+
+impl fmt::Display for Surprise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Surprise {}
 
 #[cfg(test)]
 mod tests {
@@ -130,6 +180,22 @@ mod tests {
         check("reason = \"it is bad\"", "", "without `reason`");
         check("\"wok\", ", "\"wko\", ", "no server \"wko\"");
         check("[[race]]", "[[rcae]]", "can be no `rcae`");
+    }
+
+    #[test]
+    fn the_unexpected_ones_are_named_before_what_the_log_has_of_them() {
+        let expected = Expected::parse(LIST, On::Wok).unwrap();
+        let passed = [("bad", false), ("a", false), ("b", true)];
+        let passed = passed.map(|(test, passed)| (test.to_owned(), passed)).into();
+        let surprise = expected.judge(&passed, 1).unwrap_err();
+        let long: String = (0..MOST_LINES + 2).map(|line| format!("line {line}\n")).collect();
+        let told = surprise.with_log(Path::new("all.log"), |test| format!("{test} says\n{long}"));
+        let told = told.to_string();
+        let lines: Vec<_> = told.lines().collect();
+        assert_eq!(lines[..3], ["these fail: [", "    \"a\",", "]"]);
+        assert_eq!(lines[4..7], ["---- a", "… 3 lines before these", "line 2"]);
+        assert_eq!(lines.last(), Some(&"the whole log: all.log"));
+        assert!(!told.contains("a says") && !told.contains("bad"), "{told}");
     }
 
     #[test]

@@ -56,6 +56,10 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     for hosts in ["", "zk1:none", "zk1:99999", "zk1,,zk2", "zk1/chroot"] {
         check(&["lock", "--connect", hosts, "/a", "--", "true"], &["--connect"]).await?;
     }
+    for hosts in ["embedded", "embeded"] {
+        check(&["lock", "--connect", hosts, "/a", "--", "true"], &["--connect", "wok zookeeper"])
+            .await?;
+    }
     for mount in ["a", "", "/a/", "/a//b", "/a/../b", "/\u{1f600}", "/\u{7f}"] {
         check(&["lock", "--connect", NOWHERE, mount, "--", "true"], &["mount"]).await?;
     }
@@ -114,7 +118,7 @@ async fn files_with_secrets_that_cannot_be_used_are_named_and_not_repeated() -> 
 
 #[tokio::test]
 async fn an_ensemble_that_nobody_answers_for_exits_with_69() -> Result<()> {
-    let arguments = ["lock", "--connect", NOWHERE, "/a", "--", "true"];
+    let arguments = ["lock", "--connect", NOWHERE, "--connect-timeout", "0s", "/a", "--", "true"];
     check_code(&arguments, 69, "unreachable", &["cannot reach ZooKeeper at 127.0.0.1:1"]).await
 }
 
@@ -143,7 +147,7 @@ async fn a_path_outside_the_mount_is_refused_and_nothing_is_created() -> Result<
 async fn every_command_helps_with_an_example() -> Result<()> {
     let help = wok(&["--help"]).await?;
     assert_eq!(help.code(), Some(0), "{help:?}");
-    for command in ["lock", "elect", "hold", "run", "validate", "inspect"] {
+    for command in ["lock", "elect", "hold", "call", "run", "validate", "inspect"] {
         assert!(help.stdout.contains(&format!("\n  {command} ")), "{}", help.stdout);
         let help = wok(&[command, "--help"]).await?;
         assert_eq!(help.code(), Some(0), "{help:?}");

@@ -53,7 +53,7 @@ const TOLD: [(&str, &str); 10] = [
     ("unknown key `runs` in `[recipes.orders]`", "did you mean `run`?"),
     ("is inside /election", "move one of them out"),
     ("does not fit into a session timeout", "give at most"),
-    ("unknown key `recipe`", "leave it out"),
+    ("unknown key `recipe`", "did you mean `recipes`?"),
 ];
 
 /// Ten mistakes of a first config.
@@ -196,6 +196,44 @@ config = { format = »7 }
             &("unknown key `session_timeout`", "did you mean `session-timeout`?"),
             &("`recipes.damaged.mount`", "begin it with `/`"),
             &("config.format: expected", "wok inspect"),
+        ],
+    )
+    .await
+}
+
+#[tokio::test]
+async fn what_modules_can_judge_is_told_of_recipes_with_errors_too() -> Result<()> {
+    check(
+        r#"
+[zookeeper]
+connect = »"embeded"
+
+[recipes.unknown]
+module = »"locks"
+»mounts = "/a"
+
+[recipes.damaged]
+module = "lock"
+mount = »"no-slash"
+config = { format = »7 }
+run = { call = »"aquire", »argument = { weight = 1 } }
+
+[recipes.»Upper]
+module = "leader-election"
+mount = "/c"
+run = { call = »"volunter", arguments = »1 }
+"#,
+        &[
+            &("`zookeeper.connect`: \"embeded\" is neither", "did you mean \"embedded\"?"),
+            &("no stock recipe \"locks\" (did you mean lock?)", "write the name of a stock recipe"),
+            &("unknown key `mounts`", "did you mean `mount`?"),
+            &("`recipes.damaged.mount`", "begin it with `/`"),
+            &("config.format: expected", "wok inspect"),
+            &("no operation aquire; did you mean acquire?", "wok inspect"),
+            &("unknown key `argument`", "did you mean `arguments`?"),
+            &("\"Upper\" is not a name for a recipe", "lower case"),
+            &("no operation volunter; did you mean volunteer?", "wok inspect"),
+            &("`recipes.Upper.run.arguments` is an integer", "arguments"),
         ],
     )
     .await

@@ -68,7 +68,11 @@ fn run() -> Result<()> {
     }
     launch::start(pytest)?.wait()?;
     let log = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-    let figures = expected.judge(&outcomes(&log), LEAST).with_context(|| log)?;
+    let kept = suite.join("last.log");
+    fs::write(&kept, &log)?;
+    let figures = expected
+        .judge(&outcomes(&log), LEAST)
+        .map_err(|surprise| surprise.with_log(&kept, |test| of_test(&log, test)))?;
     eprintln!("kazoo: {figures}");
     Ok(())
 }
@@ -87,6 +91,19 @@ fn outcomes(log: &str) -> BTreeMap<String, bool> {
         }
     }
     outcomes
+}
+
+/// What pytest tells of a test that failed: what stands below its name in the middle of a line.
+fn of_test(log: &str, test: &str) -> String {
+    let name = test.split("::").skip(1).collect::<Vec<_>>().join(".");
+    let is_ruled = |line: &str, with: char| {
+        line.starts_with(&with.to_string().repeat(3)) && line.ends_with(with)
+    };
+    let named = |line: &&str| line.trim_matches(['_', ' ']).ends_with(&name);
+    let below = log.lines().skip_while(|line| !(is_ruled(line, '_') && named(line)));
+    let below = below.skip(1).take_while(|line| !is_ruled(line, '_') && !is_ruled(line, '='));
+    let summary = log.lines().filter(|line| line.contains(test));
+    below.chain(summary).map(|line| format!("{line}\n")).collect()
 }
 
 /// kazoo's sources and an environment for its tests, made once below `target`.
@@ -126,4 +143,13 @@ fn a_test_has_passed_if_none_of_its_lines_says_otherwise() {
     let expected = [("a", true), ("b", false), ("c", false)];
     let expected = expected.map(|(test, passed)| (format!("kazoo/t.py::T::{test}"), passed));
     assert_eq!(outcomes(log), expected.into());
+}
+
+#[test]
+fn of_a_test_that_failed_its_own_lines_are_shown() {
+    let log = "noise\n____ T.a ____\nof a\n____ T.b ____\n\nof b\nE   assert 1\n\
+               ____ U.c ____\nof c\n==== short test summary info ====\n\
+               FAILED kazoo/t.py::T::b - assert 1\n";
+    let told = of_test(log, "kazoo/t.py::T::b");
+    assert_eq!(told, "\nof b\nE   assert 1\nFAILED kazoo/t.py::T::b - assert 1\n");
 }

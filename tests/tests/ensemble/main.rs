@@ -8,6 +8,7 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+mod connecting;
 mod model;
 mod rules;
 

@@ -89,6 +89,7 @@ fn config_text(stage: &Stage, mount: &str, fence: &Path) -> String {
         "[zookeeper]\n\
          connect = \"{connect}\"\n\
          session-timeout = \"4s\"\n\
+         acl = \"open\"\n\
          \n\
          [recipes.scheduler]\n\
          module = \"leader-election\"\n\

@@ -26,6 +26,12 @@ const PREPARE: Duration = Duration::from_secs(20 * 60);
 /// Everything is compiled from nothing, on two cores.
 const COMMAND: Duration = Duration::from_secs(80 * 60);
 
+/// How long a command may say nothing at first: nobody knows yet whether it works at all.
+const FIRST_LINE: Duration = Duration::from_secs(1);
+
+/// What only the tests need.
+const NEEDLESS: [&str; 3] = ["Compiling wok-tests ", "Compiling proptest ", "Compiling rcgen "];
+
 /// Where things are in the new root.
 const TOOLCHAIN: &str = "opt/rust";
 const CLONE: &str = "root/wok";
@@ -52,8 +58,14 @@ pub(super) fn play() -> Result<Vec<String>> {
     let mut figures = vec![format!("machine {}", spell(started.elapsed()))];
     for arguments in [&["xtask", "run", "--once"][..], &["xtask", "test"]] {
         let started = Instant::now();
-        let last = machine.cargo(arguments)?;
+        let Said { first, last } = machine.cargo(arguments)?;
         let took = spell(started.elapsed());
+        ensure!(
+            first <= FIRST_LINE,
+            "cargo {}: silent for its first {}",
+            arguments.join(" "),
+            spell(first)
+        );
         found(&format!("cargo {}: succeeded after {took}", arguments.join(" ")));
         figures.push(format!("{} {took}", arguments.join(" ")));
         if arguments == ["xtask", "test"] {
@@ -72,6 +84,14 @@ fn clear(home: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// What a command said.
+struct Said {
+    /// How long it took to say anything.
+    first: Duration,
+    /// Its last line.
+    last: String,
 }
 
 struct Machine {
@@ -132,13 +152,23 @@ impl Machine {
         process::run_quietly(text, command, PREPARE, &log)
     }
 
-    /// Runs a cargo command in the clone and gives the last line it printed.
-    fn cargo(&self, arguments: &[&str]) -> Result<String> {
+    /// Runs a cargo command in the clone.
+    fn cargo(&self, arguments: &[&str]) -> Result<Said> {
         progress::heading(&format!("bare machine: cargo {}", arguments.join(" ")));
-        let mut last = String::new();
-        let command: Vec<_> = [&["cargo"], arguments].concat();
-        self.enter(&command, COMMAND, |line| line.clone_into(&mut last))?;
-        Ok(last)
+        let started = Instant::now();
+        let (mut first, mut last, mut needless) = (None, String::new(), None);
+        // Cargo says what it compiles on standard error.
+        let together = ["sh", "-c", "exec \"$@\" 2>&1", "sh", "cargo"];
+        let command: Vec<_> = [&together[..], arguments].concat();
+        self.enter(&command, COMMAND, |line| {
+            first.get_or_insert_with(|| started.elapsed());
+            needless = needless.take().or(NEEDLESS.iter().find(|it| line.contains(**it)));
+            line.clone_into(&mut last);
+        })?;
+        if let (Some(needless), true) = (needless, arguments.contains(&"run")) {
+            bail!("the quick start: {needless}, which only the tests need");
+        }
+        Ok(Said { first: first.context("it said nothing")?, last })
     }
 
     /// Runs a command on the machine, in the clone.

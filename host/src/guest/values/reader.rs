@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use wasmtime::component::Val;
 
 use super::error::{Segment, ValueError, ValueErrors};
-use super::near::near;
 use crate::guest::value_type::{Case, Label, RecordType, ValueType, VariantType};
+use crate::near::near;
 
 /// Memory that the values of one body may take. A byte of a `list<u8>` takes a whole value, and
 /// data near the server's limit of 1 MiB must still fit.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value, json};
 use wasmtime::component::Val;
 
-use super::EXACT;
+use super::{EXACT, unsigned};
 use crate::guest::value_type::{Case, Field, ValueType};
 
 /// The JSON of a value. A value that is not of the type, which wasmtime rules out, is null.
@@ -20,8 +20,7 @@ pub(in crate::guest) fn write(ty: &ValueType, value: &Val) -> Value {
         (_, Val::U32(value)) => Value::from(*value),
         (_, Val::S64(value)) if value.unsigned_abs() <= EXACT => Value::from(*value),
         (_, Val::S64(value)) => Value::String(value.to_string()),
-        (_, Val::U64(value)) if *value <= EXACT => Value::from(*value),
-        (_, Val::U64(value)) => Value::String(value.to_string()),
+        (_, Val::U64(value)) => unsigned(*value),
         (_, Val::Float32(value)) => write_float(f64::from(*value)),
         (_, Val::Float64(value)) => write_float(*value),
         (_, Val::Char(value)) => Value::String(value.to_string()),

@@ -1,14 +1,11 @@
 //! The known name that a mistyped one was meant to be.
 
 /// The nearest of the known names, if one is near enough to be what was meant.
-pub(in crate::guest) fn near<'a>(
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub(crate) fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Names in snake_case are the commonest mistake, and all their characters count as one.
     let name: String = name.to_lowercase().replace('_', "-").chars().take(64).collect();
     known
-        .map(|known| (strsim::levenshtein(&name, known), known))
+        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
         .filter(|(distance, known)| *distance <= (known.chars().count() / 3).max(1))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, known)| known)

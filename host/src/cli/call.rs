@@ -1,0 +1,161 @@
+//! `wok call`: calls one operation of a module and prints its answer.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::exit::Failure;
+use super::joining::{self, Joining, Ready, Target, object, stopping};
+use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
+use super::signals;
+use crate::modules::ModuleSource;
+use crate::participant::{self, Answer, CallError, Ending, Follower, Notice, Participant};
+use crate::session::Session;
+
+/// Call one operation of any module, and print its answer as JSON.
+///
+/// For operations that look or leave something behind, as who holds a lock. A claim that the
+/// operation comes to hold ends with this command; `wok hold` runs a command under it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    wok call lock --mount /locks/backup --connect zk1:2181 contenders\n  \
+    wok call leader-election --mount /election/scheduler --connect zk1:2181 leader\n  \
+    wok call ./my-queue.wasm --mount /queues/a --connect zk1:2181 put data=hello priority=1")]
+pub(super) struct Arguments {
+    /// The module: a stock recipe's name, or a path to a component.
+    module: String,
+
+    /// The znode that the module sees as `/`.
+    #[arg(long, value_name = "PATH")]
+    mount: String,
+
+    /// The operation to call; `wok inspect` tells those of a module.
+    operation: String,
+
+    /// Its arguments: `name=value` each, or one JSON object.
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+
+    #[command(flatten)]
+    joining: Joining,
+}
+
+impl Arguments {
+    pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        log_to_stderr(LOG_FOR_ONE, printer.output());
+        let target = Target {
+            module: ModuleSource::parse(&self.module),
+            mount: self.mount,
+            operation: self.operation,
+            arguments: object("argument", &self.arguments)?,
+        };
+        let answer = joining::runtime()?.block_on(call(&self.joining, &target, printer))?;
+        printer.answer(&answer);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+async fn call(joining: &Joining, target: &Target, printer: &Printer) -> Result<Value, Failure> {
+    let ready = joining.prepare(target)?;
+    let mut signals = signals::receive(ready.host.tasks())
+        .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
+    let session = ready.open_session(&mut signals, printer).await?;
+    let outcome = call_on(&session, ready, target, &mut signals, printer).await;
+    // The participant is gone by now, and its znodes with it.
+    session.close().await;
+    outcome
+}
+
+async fn call_on(
+    session: &Arc<Session>,
+    ready: Ready,
+    target: &Target,
+    signals: &mut mpsc::Receiver<Signal>,
+    printer: &Printer,
+) -> Result<Value, Failure> {
+    let deadline = ready.deadline;
+    // The host's tasks are those that the participant and the signals need.
+    let (_host, participant, mut follower, arguments) = ready.join(session)?;
+    let withdrawn = CancellationToken::new();
+    let call = participant::Call { arguments, deadline, withdrawn: Some(withdrawn.clone()) };
+    let caller = Caller { participant: &participant, target, printer };
+    let mut ending = None;
+    let answered = caller.answer(call, &mut follower, &mut ending, signals, &withdrawn).await;
+    participant.leave();
+    while let Some(notice) = follower.next().await {
+        note_end(&mut ending, notice);
+    }
+    let what = target.in_words();
+    match answered? {
+        Ok(Answer { value: Ok(value), holds, .. }) => {
+            if holds {
+                printer
+                    .remark("what it held is given up: `wok hold` runs a command while it holds");
+            }
+            Ok(value)
+        }
+        Ok(Answer { value: Err(error), .. }) => Err(Failure::Module(format!("{what}: {error}"))),
+        Err(CallError::Cancelled) => {
+            Err(Failure::NotAcquired(format!("{what}: no answer within --wait")))
+        }
+        Err(CallError::Busy) => Err(Failure::Module(format!("{what}: busy"))),
+        Err(CallError::Ended) => Err(match ending {
+            Some(Ending::Lost(loss)) => Failure::Lost(format!("{what}: {loss}")),
+            Some(Ending::Failed(fault)) => Failure::Module(fault),
+            Some(Ending::Left) | None => Failure::Module(format!("{what}: it ended")),
+        }),
+    }
+}
+
+fn note_end(ending: &mut Option<Ending>, notice: Notice) {
+    if let Notice::Ended(how) = notice {
+        *ending = Some(how);
+    }
+}
+
+/// Who calls.
+struct Caller<'a> {
+    participant: &'a Participant,
+    target: &'a Target,
+    printer: &'a Printer,
+}
+
+impl Caller<'_> {
+    /// The answer, while what the participant tells is printed. A signal withdraws the call.
+    async fn answer(
+        &self,
+        call: participant::Call,
+        follower: &mut Follower,
+        ending: &mut Option<Ending>,
+        signals: &mut mpsc::Receiver<Signal>,
+        withdrawn: &CancellationToken,
+    ) -> Result<Result<Answer, CallError>, Failure> {
+        let recipe = self.target.module.name();
+        let mut signalled = None;
+        let mut answer = std::pin::pin!(self.participant.call(call));
+        let answered = loop {
+            // All are cancel-safe: the call is kept across turns, notices and signals stay queued.
+            tokio::select! {
+                biased;
+                answered = &mut answer => break answered,
+                Some(notice) = follower.next() => {
+                    self.printer.notice(&recipe, &notice);
+                    note_end(ending, notice);
+                }
+                signal = stopping(signals) => {
+                    signalled = Some(signal);
+                    withdrawn.cancel();
+                }
+            }
+        };
+        match signalled {
+            Some(signal) => Err(joining::signalled(signal)),
+            None => Ok(answered),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Options of commands that join a recipe for one operation, and the way there.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::connect::{Connect, duration};
+use super::exit::Failure;
+use super::output::Printer;
+use crate::config::spell_duration;
+use crate::guest::{self, CompileCache, Configuration, Limits, Module, Mount};
+use crate::host::{Host, HostOptions, user_cache};
+use crate::modules::ModuleSource;
+use crate::participant::{Follower, Join, Participant};
+use crate::session::{ConnectError, SeatLimits, Session, Timing};
+
+/// The pauses between attempts to reach ZooKeeper: the first, and the longest. A server that is
+/// starting or electing is ready within seconds, and an attempt costs it one connection.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// What commands that join a recipe can be told.
+#[derive(Debug, Args)]
+pub(super) struct Joining {
+    #[command(flatten)]
+    connect: Connect,
+
+    /// Give up if nothing has come of the operation after this time, the connection included.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    wait: Option<Duration>,
+
+    /// The module's own configuration: `name=value`, or one JSON object.
+    #[arg(long, value_name = "NAME=VALUE")]
+    config: Vec<String>,
+
+    /// What the other contenders are told of us. Default: user, host and process.
+    #[arg(long, value_name = "TEXT")]
+    owner: Option<String>,
+
+    /// Where compiled modules are kept.
+    #[arg(long, value_name = "DIRECTORY", env = "WOK_CACHE_DIR")]
+    cache_dir: Option<PathBuf>,
+}
+
+/// An operation of a module, on a part of the tree.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) module: ModuleSource,
+    pub(super) mount: String,
+    pub(super) operation: String,
+    pub(super) arguments: Value,
+}
+
+impl Target {
+    /// What is called, in words.
+    pub(super) fn in_words(&self) -> String {
+        format!("{} {}", self.module.name(), self.operation)
+    }
+}
+
+/// All that can be known before anything connects.
+pub(super) struct Ready {
+    pub(super) host: Host,
+    pub(super) arguments: guest::Arguments,
+    /// When to give up.
+    pub(super) deadline: Option<Instant>,
+    module: Module,
+    mount: Mount,
+    config: Configuration,
+    recipe: String,
+    owner: String,
+    connect_timeout: Duration,
+}
+
+impl Joining {
+    /// The times of a session that is granted the timeout that is asked for.
+    pub(super) fn timing(&self) -> Timing {
+        self.connect.timing()
+    }
+
+    /// Loads the module and checks what it is given. Connects to nothing.
+    ///
+    /// # Errors
+    /// What is wrong with the command line, or with the module.
+    pub(super) fn prepare(&self, target: &Target) -> Result<Ready, Failure> {
+        let mount = Mount::new(&target.mount)
+            .map_err(|error| Failure::Usage(format!("mount {}: {error}", target.mount)))?;
+        let config = object("config", &self.config)?;
+        let host = Host::new(HostOptions {
+            participants: 1,
+            memory: Limits::default().memory,
+            cache: self.cache_dir.clone().map_or_else(user_cache, CompileCache::In),
+            connect: self.connect.options()?,
+        })
+        .map_err(|error| Failure::Config(error.to_string()))?;
+        let module =
+            host.load(&target.module, None).map_err(|error| Failure::Config(error.to_string()))?;
+        let recipe = target.module.name();
+        let config = module.configuration(Some(&config)).map_err(|errors| {
+            Failure::Config(format!("--config of the module {recipe}: {errors}"))
+        })?;
+        let arguments = module
+            .arguments(&target.operation, &target.arguments)
+            .map_err(|error| Failure::Usage(format!("{}: {error}", target.in_words())))?;
+        Ok(Ready {
+            host,
+            arguments,
+            deadline: self.wait.map(|wait| Instant::now() + wait),
+            module,
+            mount,
+            config,
+            recipe,
+            owner: self.owner.clone().unwrap_or_else(default_owner),
+            connect_timeout: self.connect.timeout(),
+        })
+    }
+}
+
+impl Ready {
+    /// Opens a session, and tries for `--connect-timeout`: a server that is starting, or electing a
+    /// leader, refuses for a while. Says once that it waits, and for what.
+    ///
+    /// # Errors
+    /// No server grants a session in time, one refuses for good, or a signal ends the attempt.
+    pub(super) async fn open_session(
+        &self,
+        signals: &mut mpsc::Receiver<Signal>,
+        printer: &Printer,
+    ) -> Result<Arc<Session>, Failure> {
+        let wait = async {
+            match self.deadline {
+                Some(deadline) => tokio::time::sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        // Of a session that is being opened nothing is left when it is dropped.
+        tokio::select! {
+            opened = self.try_to_open(printer) => opened,
+            () = wait => Err(Failure::NotAcquired(
+                "no session within --wait: check --connect, or wait longer".to_owned(),
+            )),
+            signal = stopping(signals) => Err(signalled(signal)),
+        }
+    }
+
+    async fn try_to_open(&self, printer: &Printer) -> Result<Arc<Session>, Failure> {
+        let until = Instant::now() + self.connect_timeout;
+        let (mut pause, longest_pause) = PAUSES;
+        let mut last: Option<String> = None;
+        loop {
+            let attempt = self.host.open_session();
+            let attempt = match self.connect_timeout {
+                // As long as one attempt takes.
+                Duration::ZERO => Ok(attempt.await),
+                _ => tokio::time::timeout_at(until, attempt).await,
+            };
+            let reason = match attempt {
+                Ok(Ok(session)) => return Ok(session),
+                Ok(Err(error @ ConnectError::Unreachable { .. })) => error.to_string(),
+                // It refuses us, and would again.
+                Ok(Err(error)) => return Err(Failure::Unreachable(error.to_string())),
+                Err(_elapsed) => last.clone().unwrap_or_else(|| {
+                    format!("cannot reach ZooKeeper at {}: no answer in time", self.host.servers())
+                }),
+            };
+            if Instant::now() + pause >= until {
+                return Err(Failure::Unreachable(self.given_up(&reason)));
+            }
+            if last.is_none() {
+                let limit = spell_duration(self.connect_timeout);
+                let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
+                let text = format!("{reason}; trying for {limit} (--connect-timeout)");
+                printer.event("connecting", &fields, &text);
+            }
+            last = Some(reason);
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(longest_pause);
+        }
+    }
+
+    fn given_up(&self, reason: &str) -> String {
+        match self.connect_timeout {
+            Duration::ZERO => reason.to_owned(),
+            limit => format!(
+                "{reason}; tried for {}: check --connect, or give --connect-timeout more",
+                spell_duration(limit)
+            ),
+        }
+    }
+
+    /// Joins the recipe, and answers what to call it with.
+    ///
+    /// # Errors
+    /// The session has no room.
+    pub(super) fn join(
+        self,
+        session: &Arc<Session>,
+    ) -> Result<(Host, Participant, Follower, guest::Arguments), Failure> {
+        let join = Join {
+            recipe: self.recipe,
+            module: self.module,
+            mount: self.mount,
+            config: self.config,
+            limits: Limits::default(),
+            seat: SeatLimits::default(),
+            owner: self.owner,
+            witness: None,
+        };
+        let joined = self.host.join(session, join);
+        let (participant, follower) =
+            joined.map_err(|failure| Failure::Unreachable(failure.to_string()))?;
+        Ok((self.host, participant, follower, self.arguments))
+    }
+}
+
+/// A runtime for one participant: one thread is enough, and quicker than handing work around.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Module(format!("cannot start: {error}")))
+}
+
+/// The next signal that ends an attempt; others mean nothing before a command runs.
+pub(super) async fn stopping(signals: &mut mpsc::Receiver<Signal>) -> Signal {
+    loop {
+        match signals.recv().await {
+            Some(signal @ (Signal::TERM | Signal::INT | Signal::HUP | Signal::QUIT)) => {
+                return signal;
+            }
+            Some(_) => {}
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The failure of what a signal ended.
+pub(super) fn signalled(signal: Signal) -> Failure {
+    Failure::Signalled(u8::try_from(signal.as_raw()).unwrap_or(0))
+}
+
+/// Reads `name=value` pairs, or one JSON object. A value that is no JSON is a string.
+pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
+    if let [text] = texts
+        && text.trim_start().starts_with('{')
+    {
+        return serde_json::from_str(text)
+            .map_err(|error| Failure::Usage(format!("the {what} is no JSON object: {error}")));
+    }
+    let mut object = serde_json::Map::new();
+    for text in texts {
+        let (name, value) = text.split_once('=').ok_or_else(|| {
+            Failure::Usage(format!("{what} {text:?}: write name=value, or one JSON object"))
+        })?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        object.insert(name.to_owned(), value);
+    }
+    Ok(Value::Object(object))
+}
+
+/// Who this process is, in words.
+fn default_owner() -> String {
+    let user = std::env::var("USER").unwrap_or_else(|_| "?".to_owned());
+    let host = rustix::system::uname();
+    format!("{user}@{} pid {}", host.nodename().to_string_lossy(), std::process::id())
+}

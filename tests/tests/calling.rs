@@ -1,0 +1,201 @@
+//! `wok call`, what `wok inspect` proposes, and what modules warn of: on a real server.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use wok_tests::admin::Admin;
+use wok_tests::process::{Ended, Program};
+use wok_tests::zookeeper;
+
+/// A contender as kazoo names it; curator's naming is the default.
+const KAZOO: &str = "550e8400e29b41d4a716446655440000__lock__0000000000";
+
+async fn call(module: &str, path: &str, arguments: &[&str]) -> Result<Ended> {
+    let server = zookeeper::shared().await;
+    let options = ["call", module, "--mount", path, "--connect", server.address()];
+    Program::wok()?.args(options).args(arguments).run().await
+}
+
+#[tokio::test]
+async fn who_holds_a_lock_is_asked_by_one_command() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let path = zookeeper::unique_path();
+    let nobody = call("lock", &path, &["contenders"]).await?;
+    assert_eq!((nobody.code(), nobody.stdout.trim()), (Some(0), "[]"), "{nobody:?}");
+
+    let holder = Program::wok()?
+        .args(["lock", "--connect", server.address(), "--owner", "the \u{202e}nightly\x1b job"])
+        .args([&path, "--", "sleep", "3600"])
+        .start()?;
+    holder.wait_for_text("holding").await?;
+    for output in ["text", "json"] {
+        let asked = call("lock", &path, &["contenders", "--output", output]).await?;
+        assert_eq!((asked.code(), asked.stderr.as_str()), (Some(0), ""), "{asked:?}");
+        assert_eq!(asked.stdout.lines().count() == 1, output == "json", "{asked:?}");
+        let answer: Value = serde_json::from_str(&asked.stdout)?;
+        assert_eq!(answer.as_array().context("a list")?.len(), 1);
+        assert_eq!(answer[0]["is-holder"], true);
+        assert_eq!(answer[0]["owner"], "the \u{202e}nightly\x1b job");
+    }
+    let asked = call("lock", &path, &["contenders"]).await?;
+    assert!(!asked.stdout.contains(['\u{202e}', '\x1b']), "{:?}", asked.stdout);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_answers_in_the_types_of_the_module_and_leaves_no_claim() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let path = zookeeper::unique_path();
+    let tried = call("lock", &path, &["try-acquire"]).await?;
+    assert_eq!(tried.code(), Some(0), "{tried:?}");
+    let grant: Value = serde_json::from_str(&tried.stdout)?;
+    assert!(grant["fence"].as_u64().is_some_and(|fence| fence > 0), "{grant}");
+    assert!(tried.stderr.contains("`wok hold` runs a command"), "{}", tried.stderr);
+    assert_eq!(admin.children(&path).await?, Vec::<String>::new());
+
+    for (arguments, code, told) in [
+        (&["release"][..], 70, "the lock is not held"),
+        (&["aquire"][..], 64, "did you mean acquire?"),
+        (&["contenders", "most=3"][..], 64, "most"),
+        (&["contenders", "--connect-timeout", "soon"][..], 64, "--connect-timeout"),
+    ] {
+        let ended = call("lock", &path, arguments).await?;
+        assert_eq!(ended.code(), Some(code), "{ended:?}");
+        assert_eq!(ended.stdout, "", "{arguments:?}");
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_only_answers_is_told_to_be_called_where_a_claim_was_to_be_held() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let ended = Program::wok()?
+        .args(["hold", "lock", "--mount", &zookeeper::unique_path()])
+        .args(["--connect", server.address(), "contenders", "--", "true"])
+        .run()
+        .await?;
+    assert_eq!(ended.code(), Some(75), "{ended:?}");
+    assert!(ended.stderr.contains("did not acquire it: it answered []"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("`wok call`"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let mut played = 0;
+    for module in ["lock", "leader-election"] {
+        let told = Program::wok()?.args(["inspect", "--output", "json", module]).run().await?;
+        let report: Value = serde_json::from_str(&told.stdout)?;
+        for command in report["next"].as_array().context("next")? {
+            let command = command.as_str().context("a command")?;
+            let Some(arguments) = command.strip_prefix("wok ") else { panic!("{command}") };
+            if !arguments.starts_with("hold") && !arguments.starts_with("call") {
+                continue;
+            }
+            let here = arguments
+                .replace("127.0.0.1:2181", server.address())
+                .replace("/try", &zookeeper::unique_path());
+            let ended = Program::wok()?.args(here.split(' ')).run().await?;
+            assert_eq!(ended.code(), Some(0), "{command}: {ended:?}");
+            assert_ne!(ended.stdout, "", "{command}");
+            played += 1;
+        }
+    }
+    assert_eq!(played, 4, "one to hold and one to ask, of each");
+    Ok(())
+}
+
+#[tokio::test]
+async fn contenders_of_another_naming_are_warned_of_once() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    for (command, config, is_warned) in [
+        ("lock", None, true),
+        ("elect", None, true),
+        ("lock", Some("format=kazoo"), false),
+        ("elect", Some("format=kazoo"), false),
+    ] {
+        let path = zookeeper::unique_path();
+        admin.create(&path, b"").await?;
+        let znode = format!("{path}/{KAZOO}");
+        admin.create(&znode, b"somebody else's").await?;
+        let contender = Program::wok()?
+            .args([command, "--connect", server.address()])
+            .args(config.into_iter().flat_map(|config| ["--config", config]))
+            .args([&path, "--", "true"])
+            .start()?;
+        if !is_warned {
+            // It stands in kazoo's line, as it should.
+            contender.wait_for_text("standing in line").await?;
+            admin.delete(&znode).await?;
+        }
+        let ended = contender.ended().await?;
+        assert_eq!(ended.code(), Some(0), "{command} {config:?}: {ended:?}");
+        let count = ended.stderr.matches(KAZOO).count();
+        assert_eq!(count, usize::from(is_warned), "{command} {config:?}: {}", ended.stderr);
+        if is_warned {
+            let warning = ended.stderr.lines().find(|line| line.contains(KAZOO)).unwrap();
+            assert!(warning.contains("WARN") && warning.contains("`format`"), "{warning}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_log_of_a_command_for_programs_is_json() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let path = zookeeper::unique_path();
+    admin.create(&path, b"").await?;
+    admin.create(&format!("{path}/{KAZOO}"), b"").await?;
+    let ended = Program::wok()?
+        .args(["elect", "--output", "json", "--connect", server.address()])
+        .args([&path, "--", "printenv", "WOK_FENCE"])
+        .run()
+        .await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let lines: Vec<Value> = ended
+        .stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
+        .collect::<Result<_>>()?;
+    let of = |event: &str| lines.iter().find(|line| line["event"] == event).unwrap();
+    assert_eq!(of("log")["level"], "warn");
+    let fence: u64 = ended.stdout.trim().parse()?;
+    assert_eq!(of("held")["fence"], json!(fence));
+    assert_eq!(of("recipe-event")["name"], "elected");
+    assert_eq!(of("recipe-event")["detail"]["fence"], json!(fence));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_log_has_colours_in_a_terminal_unless_no_color_forbids_them() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    for (no_color, is_coloured) in [("", true), ("1", false)] {
+        let path = zookeeper::unique_path();
+        admin.create(&path, b"").await?;
+        admin.create(&format!("{path}/{KAZOO}"), b"").await?;
+        let wok = wok_tests::process::wok_binary()?;
+        let line = format!("{} lock --connect {} {path} -- true", wok.display(), server.address());
+        // A terminal of its own.
+        let ended = Program::new("script")
+            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+            .env("NO_COLOR", no_color)
+            .run()
+            .await?;
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        assert!(ended.stdout.contains(KAZOO), "{ended:?}");
+        assert_eq!(ended.stdout.contains("\x1b["), is_coloured, "{:?}", ended.stdout);
+    }
+    Ok(())
+}
