@@ -88,7 +88,7 @@ async fn a_server_with_a_data_directory_tells_what_it_has_recovered_and_what_it_
     let log = data.join("version-2/log.1");
     let bytes = fs::read(&log)?;
     let used = bytes.iter().rposition(|byte| *byte != 0).context("no txns")? + 1;
-    fs::write(&log, [&bytes[..used], b"\0\0\0\0torn"].concat())?;
+    fs::write(&log, [&bytes[..used], b"\0\0\0\0torn", &[0; 100]].concat())?;
     let (server, address, told) = serve_on(&data).await?;
     let [torn, recovered] = &told[..] else { panic!("{told:?}") };
     assert_eq!(torn["event"], "torn");

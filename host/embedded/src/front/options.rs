@@ -20,7 +20,8 @@ pub struct ServerOptions {
     pub min_session_timeout: Option<Duration>,
     /// The longest session timeout granted. `None`: twenty ticks.
     pub max_session_timeout: Option<Duration>,
-    /// How many connections one address may have; zero is no limit.
+    /// How many connections one address may have; zero is no limit. Besides, there are never more
+    /// than leave the process enough descriptors for the server's files.
     pub max_client_connections: usize,
     /// The longest frame a client may send.
     pub jute_max_buffer: usize,
@@ -43,7 +44,7 @@ pub struct ServerOptions {
     pub data_dir: Option<PathBuf>,
     /// After how many txns a snapshot is begun.
     pub snapshot_count: u64,
-    /// How many bytes the log is made longer by at a time.
+    /// How many bytes the log is made longer by at a time, where the disk has them.
     pub preallocation: u64,
     /// Whether to wait for the disk before a write is answered. Without, a power cut loses what
     /// was answered, though the end of the process does not.

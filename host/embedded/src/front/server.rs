@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::actor::{Actor, Keeping};
 use super::clock::Clock;
 use super::connection::Wires;
+use super::descriptors::most_connections;
 use super::journal::{FileJournal, Journal, Opened};
 use super::listener::{self, Census};
 use super::options::ServerOptions;
@@ -103,7 +104,7 @@ impl Server {
         let actor = Actor::new(state, keeping, clock, settings, options.max_outstanding.max(1));
         let stop = tasks.stop().clone();
         tasks.start(actor.run(messages, options.container_check_interval, stop.clone()));
-        let census = Census::new(options.max_client_connections);
+        let census = Census::new(options.max_client_connections, most_connections());
         for listener in listeners {
             let wires = Wires {
                 inbox: inbox.clone(),

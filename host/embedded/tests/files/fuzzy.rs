@@ -1,6 +1,6 @@
 //! Snapshots that are taken while txns go on.
 
-use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 
 use proptest::prelude::*;
 use wok_embedded::files::{SnapshotNode, SnapshotWriter, encode_entry, purge};
@@ -156,11 +156,13 @@ proptest! {
         let proposal = world.prepare(1, create("/torn", b"lost", 0));
         let mut entry = Vec::new();
         encode_entry(&proposal.header, &proposal.txn, &mut entry);
-        world.roll();
         let logs = world.directory.logs().unwrap();
         let last = world.directory.log(*logs.last().unwrap());
-        let mut file = std::fs::File::options().append(true).open(last).unwrap();
-        file.write_all(&entry[..torn.index(entry.len())]).unwrap();
+        let bytes = std::fs::read(&last).unwrap();
+        let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let file = std::fs::File::options().write(true).open(last).unwrap();
+        file.set_len(bytes.len().max(end + 200) as u64).unwrap();
+        file.write_all_at(&entry[..torn.index(entry.len())], end as u64).unwrap();
         let expected = dump(&world.replica);
         drop((taking, world));
         let (replica, _) = restart(scratch.path());
