@@ -38,7 +38,7 @@
 //! with Apache's directory, unless its snapshots are compressed.
 //!
 //! # What is not here
-//! TLS, SASL, quotas that are enforced, and `reconfig`. One server cannot show what an ensemble
+//! TLS, SASL and `reconfig`. One server cannot show what an ensemble
 //! does: stale reads, sessions that move, lost leaders, read-only mode. Programs that must live
 //! with those are tested on an ensemble.
 

@@ -196,8 +196,12 @@ mod tests {
     const NOW: Now = Now { elapsed_ms: 0, wall_ms: 1_000 };
 
     fn server() -> Standalone {
-        let leader =
-            LeaderOptions { tick_ms: 500, extended_types: true, never_used_container_ms: None };
+        let leader = LeaderOptions {
+            tick_ms: 500,
+            extended_types: true,
+            never_used_container_ms: None,
+            enforce_quota: false,
+        };
         let member = MemberOptions {
             server_id: 0,
             min_session_timeout_ms: 1_000,

@@ -29,6 +29,8 @@ pub struct ServerOptions {
     pub whitelist: BTreeSet<Word>,
     /// Whether nodes may have a time to live.
     pub extended_types: bool,
+    /// Whether what exceeds a hard quota is refused. What quotas count is counted either way.
+    pub enforce_quota: bool,
     /// `super:` and the digest of `super:<password>`: who proves this name may do everything.
     pub super_digest: Option<String>,
     /// Which ZooKeeper to be like.
@@ -71,6 +73,7 @@ impl Default for ServerOptions {
             jute_max_buffer: 0xf_ffff,
             whitelist: BTreeSet::from([Word::Srvr]),
             extended_types: false,
+            enforce_quota: false,
             super_digest: None,
             version: ServerVersion::default(),
             container_check_interval: Duration::from_secs(60),

@@ -190,6 +190,7 @@ fn state(
         tick_ms: options.tick_ms(),
         extended_types: options.extended_types,
         never_used_container_ms: None,
+        enforce_quota: options.enforce_quota,
     };
     let member = MemberOptions {
         server_id: 0,

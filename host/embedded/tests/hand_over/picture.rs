@@ -42,6 +42,17 @@ pub(crate) fn populate(client: &mut Client, round: usize) {
     let root = format!("/round-{round}");
     let path = |name: &str| format!("{root}/{name}");
     client.created(&root, 0);
+    // Whoever has the directory counts what is below the root from now on.
+    let quota = format!("/zookeeper/quota{root}");
+    for place in ["", "/zookeeper_limits", "/zookeeper_stats"] {
+        let answer = client.call(OpCode::Create, |w| {
+            w.string(&format!("{quota}{place}"));
+            w.slice(Some(b"count=3,bytes=9"));
+            Acl::encode_list(&Acl::open(), w);
+            w.int(0);
+        });
+        assert_eq!(answer.error, 0, "{quota}{place}");
+    }
     for _ in 0..25 {
         client.created(&path("sequential-"), 2);
     }
