@@ -80,12 +80,17 @@ impl Standalone {
 
     /// A frame is to be served, without its length. It is dropped if its session is over.
     pub fn receive(&mut self, connection: u64, frame: &[u8], now: Now) {
+        self.receive_late(connection, frame, now, now);
+    }
+
+    /// As [`Standalone::receive`], for a frame that came in before: see [`Member::receive_late`].
+    pub fn receive_late(&mut self, connection: u64, frame: &[u8], arrived: Now, now: Now) {
         if let Some(session_id) = self.member.session_of(connection)
             && !self.leader.touch(session_id, now)
         {
             return;
         }
-        self.member.receive(connection, frame, now);
+        self.member.receive_late(connection, frame, arrived, now);
         self.carry(now);
     }
 

@@ -111,6 +111,7 @@ impl Server {
                 jute_max_buffer: options.jute_max_buffer,
                 max_outstanding: options.max_outstanding.max(1),
                 first_frame_timeout: options.first_frame_timeout,
+                clock,
                 stop: stop.clone(),
             };
             tasks.start(listener::run(listener, census.clone(), wires, tasks.clone()));
