@@ -30,6 +30,8 @@ pub struct Recovery {
     pub torn: Vec<TornTail>,
     /// How many nodes there are, the root and those of `/zookeeper` among them.
     pub nodes: usize,
+    /// How many of them have a time to live.
+    pub ttls: usize,
     /// How many sessions there are.
     pub sessions: usize,
     /// The newest txn.
@@ -80,6 +82,7 @@ pub fn recover(
         check_lists(&recovery, &replica)?;
     }
     recovery.nodes = replica.tree().len();
+    recovery.ttls = replica.tree().ttls().count();
     recovery.sessions = replica.sessions().len();
     recovery.last_zxid = replica.last_zxid();
     for torn in &recovery.torn {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
+use tracing::{debug, error, warn};
 
 use super::backlog::{Backlog, IN_HAND, Out, Outgoing};
 use super::clock::Clock;
@@ -28,6 +28,10 @@ const TURN: usize = 64;
 /// How many reads may wait for a write of their connection. Their answers are all made when it is
 /// committed, whether or not the client takes them.
 const MAX_WAITING_READS: usize = 16;
+
+/// What whoever hands a directory over must know, told when it is left.
+const TTLS_AT_APACHE: &str = "there are nodes with a time to live: Apache ZooKeeper drops them when it \
+                              starts here, unless it has `extendedTypesEnabled=true`";
 
 /// What connections tell the state's task.
 #[derive(Debug)]
@@ -131,6 +135,10 @@ impl Actor {
             // What was not kept must not be answered, and nothing after it can be.
             error!(%error, "the data cannot be kept: the server ends");
             self.keeping.status.fail(error);
+        }
+        let nodes = self.state.member().replica().tree().ttls().count();
+        if self.keeping.journal.directory().is_some() && nodes > 0 {
+            warn!(nodes, "{TTLS_AT_APACHE}");
         }
         self.keeping.snapshots.close().await;
         self.keeping.journal.close().await;

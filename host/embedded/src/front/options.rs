@@ -27,13 +27,15 @@ pub struct ServerOptions {
     pub jute_max_buffer: usize,
     /// The four-letter words that are answered.
     pub whitelist: BTreeSet<Word>,
-    /// Whether nodes may have a time to live.
+    /// Whether nodes may have a time to live. Those that a data directory has are kept either way;
+    /// Apache ZooKeeper drops them when it starts there, unless it has `extendedTypesEnabled=true`.
     pub extended_types: bool,
     /// Whether what exceeds a hard quota is refused. What quotas count is counted either way.
     pub enforce_quota: bool,
     /// `super:` and the digest of `super:<password>`: who proves this name may do everything.
     pub super_digest: Option<String>,
-    /// Which ZooKeeper to be like.
+    /// Which ZooKeeper to be like where versions differ, as in what becomes of a persistent watch
+    /// when the same session reads the path and leaves another.
     pub version: ServerVersion,
     /// How often containers and nodes with a time to live are looked through.
     pub container_check_interval: Duration,

@@ -24,7 +24,14 @@ pub(crate) fn picture(client: &mut Client) -> String {
     lines.join("\n")
 }
 
-fn make(client: &mut Client, op: OpCode, path: &str, acl: &[Acl], flags: i32, ttl: Option<i64>) {
+pub(crate) fn make(
+    client: &mut Client,
+    op: OpCode,
+    path: &str,
+    acl: &[Acl],
+    flags: i32,
+    ttl: Option<i64>,
+) {
     let answer = client.call(op, |w| {
         w.string(path);
         w.slice(None);
