@@ -9,12 +9,16 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use wok_tests::admin::Admin;
 use wok_tests::process::{Program, Running, Signal};
 use wok_tests::scratch;
+use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 /// A server on a free port, and its address.
 async fn serve() -> Result<(Running, String)> {
@@ -88,7 +92,7 @@ async fn a_server_with_a_data_directory_tells_what_it_has_recovered_and_what_it_
     let log = data.join("version-2/log.1");
     let bytes = fs::read(&log)?;
     let used = bytes.iter().rposition(|byte| *byte != 0).context("no txns")? + 1;
-    fs::write(&log, [&bytes[..used], b"\0\0\0\0torn"].concat())?;
+    fs::write(&log, [&bytes[..used], b"\0\0\0\0torn", &[0; 100]].concat())?;
     let (server, address, told) = serve_on(&data).await?;
     let [torn, recovered] = &told[..] else { panic!("{told:?}") };
     assert_eq!(torn["event"], "torn");
@@ -111,6 +115,105 @@ async fn a_server_with_a_data_directory_tells_what_it_has_recovered_and_what_it_
         .start()?;
     let line = people.wait_for_text("recovered").await?.text;
     assert!(line.contains(&format!("recovered {} nodes and ", empty + 2)), "{line}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_log_that_was_cut_is_refused_and_nobody_is_told_that_nothing_is_lost() -> Result<()> {
+    let scratch = scratch::dir()?;
+    let data = scratch.path().join("data");
+    let (server, address, _) = serve_on(&data).await?;
+    let admin = Admin::connect(&address).await?;
+    for path in ["/a", "/b"] {
+        admin.create(path, b"").await?;
+    }
+    server.signal(Signal::KILL)?;
+    server.ended().await?;
+    let log = data.join("version-2/log.1");
+    let bytes = fs::read(&log)?;
+    let used = bytes.iter().rposition(|byte| *byte != 0).context("no txns")? + 1;
+    for (length, says) in [(0, "no log begins like that"), (7, "cut"), (used - 9, "truncate -s")] {
+        fs::write(&log, &bytes[..length])?;
+        let ended = Program::wok()?
+            .args(["zookeeper", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(&data)
+            .run()
+            .await?;
+        assert_eq!(ended.code(), Some(69), "{ended:?}");
+        let said = &ended.stderr;
+        assert!(said.contains(&log.display().to_string()) && said.contains(says), "{said}");
+        assert!(said.contains("put back a copy") && !said.contains("nobody was told"), "{said}");
+        assert_eq!(fs::read(&log)?, &bytes[..length]);
+    }
+    fs::write(&log, bytes)?;
+    let (_server, address, _) = serve_on(&data).await?;
+    assert!(Admin::connect(&address).await?.stat("/b").await?.is_some());
+    Ok(())
+}
+
+/// Whether a server lets a node have a time to live.
+async fn takes_ttl(address: &str, path: &str) -> Result<bool> {
+    let client = Client::connect(address).await?;
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    match client.create(path, b"", &options.with_ttl(Duration::from_secs(3_600))).await {
+        Ok(_) => Ok(true),
+        Err(Error::Unimplemented) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[tokio::test]
+async fn nodes_with_a_time_to_live_are_refused_by_default_and_told_of_where_there_are_any()
+-> Result<()> {
+    let scratch = scratch::dir()?;
+    let data = scratch.path().join("data");
+    let (server, address, _) = serve_on(&data).await?;
+    assert!(!takes_ttl(&address, "/t").await?);
+    server.signal(Signal::TERM)?;
+    let ended = server.ended().await?;
+    assert!(!ended.stderr.contains("time to live"), "{}", ended.stderr);
+
+    let server = Program::wok()?
+        .args(["--output", "json", "zookeeper", "--listen", "127.0.0.1:0", "--extended-types"])
+        .arg("--data-dir")
+        .arg(&data)
+        .start()?;
+    let listening: Value = serde_json::from_str(&server.wait_for_text("listening").await?.text)?;
+    let address = listening["address"].as_str().context("no address")?;
+    assert!(takes_ttl(address, "/t").await?);
+    server.signal(Signal::TERM)?;
+    let ended = server.ended().await?;
+    assert!(ended.stderr.contains("`extendedTypesEnabled=true`"), "{}", ended.stderr);
+
+    let (_server, address, told) = serve_on(&data).await?;
+    let ttl = told.iter().find(|line| line["event"] == "nodes-with-ttl").context("not told")?;
+    assert_eq!(ttl["nodes"], 1);
+    assert!(!takes_ttl(&address, "/u").await?);
+    assert!(Admin::connect(&address).await?.stat("/t").await?.is_some(), "what there is stays");
+    Ok(())
+}
+
+/// What Apache's word `srvr` says first.
+async fn version(arguments: &[&str]) -> Result<String> {
+    let server = Program::wok()?
+        .args(["--output", "json", "zookeeper", "--listen", "127.0.0.1:0"])
+        .args(arguments)
+        .start()?;
+    let listening: Value = serde_json::from_str(&server.wait_for_text("listening").await?.text)?;
+    let address = listening["address"].as_str().context("no address")?;
+    let mut stream = TcpStream::connect(address).await?;
+    stream.write_all(b"srvr").await?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn it_is_like_3_8_unless_it_is_to_be_like_3_9() -> Result<()> {
+    for (arguments, expected) in [(&[][..], "3.8."), (&["--like", "3.9"], "3.9.")] {
+        let told = version(arguments).await?;
+        assert!(told.starts_with(&format!("Zookeeper version: {expected}")), "{told}");
+    }
     Ok(())
 }
 

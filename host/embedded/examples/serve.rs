@@ -10,8 +10,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:2181".to_owned());
     let version = match arguments.next().as_deref() {
-        Some("3.8") => ServerVersion::V3_8,
-        _ => ServerVersion::V3_9,
+        Some("3.9") => ServerVersion::V3_9,
+        _ => ServerVersion::V3_8,
     };
     let data_dir = arguments.next().map(Into::into);
     let snapshot_count = arguments.next().map_or(Ok(100_000), |count| count.parse())?;

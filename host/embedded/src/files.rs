@@ -4,7 +4,8 @@
 //! # The directory
 //! All files lie in `version-2` below the data directory.
 //! * `log.<zxid>`: txns from that zxid on, in order, each with its checksum. Zeros behind the last
-//!   one are room for more. A new file is begun by every start and every snapshot.
+//!   one are room for more: they are on disk before a txn takes their place, and some always stay. A
+//!   new file is begun by every start and every snapshot.
 //! * `snapshot.<zxid>`: sessions and nodes. It is *fuzzy*: begun at that zxid and written piece by
 //!   piece while txns go on, so that later pieces are newer. Applying the log's txns after that
 //!   zxid makes it whole, whichever of them it already shows.
@@ -16,10 +17,14 @@
 //! # What is checked
 //! A start takes the newest snapshot that can be read and applies every txn after it. Zxids must
 //! follow one another without a gap. A txn that was not written out when the power went is cut off
-//! and told of in [`Recovery`]: nobody was told that it happened. Anything else that cannot be
-//! read ends the start with the file, the place, and what to do. That may be more than is lost: a
-//! power cut can leave a later page of unanswered txns on disk and an earlier one not, which
-//! looks like damage. The message then says where to cut.
+//! and told of in [`Recovery`]: nobody was told that it happened. The room for it is still behind it;
+//! a file that ends sooner was cut by somebody else, who may have cut off txns that were answered.
+//! That, and anything else that cannot be read, ends the start with the file, the place, and what to
+//! do. That may be more than is lost: a power cut can leave a later page of unanswered txns on disk
+//! and an earlier one not, which looks like damage. The message then says where to cut.
+//!
+//! A file that is gone, or whose last txns are zeros, cannot be told from one that never was, unless
+//! a snapshot or a later log shows what is missing.
 //!
 //! # What is kept
 //! Three snapshots, and the logs from the oldest of them on, as Apache's autopurge keeps them:

@@ -10,6 +10,11 @@
 //! beyond, the connection is closed rather than an event dropped. The client comes back, hands in
 //! its watches with the newest zxid it has seen, and is told what changed since.
 //!
+//! # Connections and files
+//! Both take descriptors, of which a process has so many. When no more are left than the files need,
+//! further connections are closed, and that is told once: a log that cannot be begun would end the
+//! server.
+//!
 //! # Where the log goes
 //! The state's task works off a batch of messages, gives what they led to to the journal, and
 //! applies and answers only what the journal has kept. With a data directory, a thread of its own
@@ -27,6 +32,7 @@ mod actor;
 mod backlog;
 mod clock;
 mod connection;
+mod descriptors;
 mod journal;
 mod listener;
 mod options;

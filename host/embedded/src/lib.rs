@@ -35,10 +35,12 @@
 //! A data directory ([`ServerOptions::data_dir`]) is in Apache ZooKeeper's own formats, see
 //! [`files`]. Stop this server, start Apache ZooKeeper 3.8 with `dataDir` set to the
 //! directory, and it goes on with the same nodes, access lists and sessions; so does this server
-//! with Apache's directory, unless its snapshots are compressed.
+//! with Apache's directory, unless its snapshots are compressed. If nodes have a time to live, Apache
+//! ZooKeeper must be told `extendedTypesEnabled=true`, or it takes them for ephemerals of sessions that
+//! have ended.
 //!
 //! # What is not here
-//! TLS, SASL, quotas that are enforced, and `reconfig`. One server cannot show what an ensemble
+//! TLS, SASL and `reconfig`. One server cannot show what an ensemble
 //! does: stale reads, sessions that move, lost leaders, read-only mode. Programs that must live
 //! with those are tested on an ensemble.
 

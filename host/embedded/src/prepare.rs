@@ -2,6 +2,7 @@
 
 mod create;
 mod outstanding;
+mod quota;
 mod sweep;
 mod write;
 
@@ -61,6 +62,8 @@ pub struct LeaderOptions {
     /// How long an empty container that never had children is kept. Apache ZooKeeper's default:
     /// for ever.
     pub never_used_container_ms: Option<u64>,
+    /// Whether what exceeds a hard quota is refused.
+    pub enforce_quota: bool,
 }
 
 /// Decides, in order, what happens.
@@ -73,6 +76,8 @@ pub struct Leader {
     last_zxid: i64,
     sessions: SessionTracker,
     outstanding: Outstanding,
+    /// When an exceeded quota was told of.
+    quota_told_ms: Option<u64>,
 }
 
 impl Leader {
@@ -85,7 +90,8 @@ impl Leader {
             sessions.track(*session_id, *timeout_ms, owner, now);
         }
         let last_zxid = zxid.max(replica.last_zxid());
-        Leader { options, last_zxid, sessions, outstanding: Outstanding::default() }
+        let outstanding = Outstanding::default();
+        Leader { options, last_zxid, sessions, outstanding, quota_told_ms: None }
     }
 
     /// The sessions and when they expire.

@@ -26,7 +26,9 @@ impl Replica {
 
     /// A copy from a snapshot that was taken, or begun, at a zxid. The log's txns from there on
     /// are then applied, also those that the snapshot already shows.
-    pub fn restored(tree: Tree, sessions: BTreeMap<i64, i32>, last_zxid: i64) -> Self {
+    pub fn restored(mut tree: Tree, sessions: BTreeMap<i64, i32>, last_zxid: i64) -> Self {
+        // A snapshot has the counts of when their nodes were written, and other nodes of other times.
+        tree.load_quotas();
         Replica { tree, sessions, last_zxid }
     }
 

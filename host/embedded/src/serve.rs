@@ -190,12 +190,18 @@ impl Member {
 
     /// A frame has come in, without its length.
     pub fn receive(&mut self, connection: u64, frame: &[u8], now: Now) {
+        self.receive_late(connection, frame, now, now);
+    }
+
+    /// A frame is to be served that has come in before, and has waited for its turn: to its client
+    /// that is part of the time that the answer takes.
+    pub fn receive_late(&mut self, connection: u64, frame: &[u8], arrived: Now, now: Now) {
         use connection::Phase;
         let Some(peer) = self.connections.get_mut(&connection) else { return };
         match &mut peer.phase {
             Phase::New => self.shake_hands(connection, frame),
-            Phase::Opening { stash, .. } => stash.push(Bytes::copy_from_slice(frame)),
-            Phase::Open => self.request(connection, frame, now),
+            Phase::Opening { stash, .. } => stash.push((Bytes::copy_from_slice(frame), arrived)),
+            Phase::Open => self.request(connection, frame, arrived, now),
         }
     }
 

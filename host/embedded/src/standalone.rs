@@ -80,12 +80,17 @@ impl Standalone {
 
     /// A frame is to be served, without its length. It is dropped if its session is over.
     pub fn receive(&mut self, connection: u64, frame: &[u8], now: Now) {
+        self.receive_late(connection, frame, now, now);
+    }
+
+    /// As [`Standalone::receive`], for a frame that came in before: see [`Member::receive_late`].
+    pub fn receive_late(&mut self, connection: u64, frame: &[u8], arrived: Now, now: Now) {
         if let Some(session_id) = self.member.session_of(connection)
             && !self.leader.touch(session_id, now)
         {
             return;
         }
-        self.member.receive(connection, frame, now);
+        self.member.receive_late(connection, frame, arrived, now);
         self.carry(now);
     }
 
@@ -196,8 +201,12 @@ mod tests {
     const NOW: Now = Now { elapsed_ms: 0, wall_ms: 1_000 };
 
     fn server() -> Standalone {
-        let leader =
-            LeaderOptions { tick_ms: 500, extended_types: true, never_used_container_ms: None };
+        let leader = LeaderOptions {
+            tick_ms: 500,
+            extended_types: true,
+            never_used_container_ms: None,
+            enforce_quota: false,
+        };
         let member = MemberOptions {
             server_id: 0,
             min_session_timeout_ms: 1_000,

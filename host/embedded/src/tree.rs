@@ -3,6 +3,7 @@
 mod acl_pool;
 mod node;
 mod owner;
+mod quota;
 mod restore;
 mod walk;
 
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use acl_pool::AclPool;
 pub use node::{Node, NodeStat};
 pub use owner::{MAX_TTL_MS, Owner};
+pub use quota::{Limit, Quota, Track};
 
 use crate::path;
 use crate::protocol::{Acl, Acls, ErrorCode, Stat};
@@ -30,6 +32,8 @@ pub struct Tree {
     ephemerals: BTreeMap<i64, BTreeSet<Arc<str>>>,
     containers: BTreeSet<Arc<str>>,
     ttls: BTreeSet<Arc<str>>,
+    /// The paths that have a limit.
+    quotas: BTreeSet<Box<str>>,
     acls: AclPool,
     data_size: usize,
 }
@@ -72,6 +76,7 @@ impl Tree {
             ephemerals: BTreeMap::new(),
             containers: BTreeSet::new(),
             ttls: BTreeSet::new(),
+            quotas: BTreeSet::new(),
             acls: AclPool::default(),
             data_size: 0,
         };
@@ -191,8 +196,9 @@ impl Tree {
             ..NodeStat::default()
         };
         let node = Node::new(new.data, acl.clone(), stat);
-        let stat = node.stat();
+        let (stat, bytes) = (node.stat(), node.data_length());
         self.insert(new.path, node);
+        self.quota_created(new.path, bytes);
         Ok((stat, Audience { node: acl, parent: parent_acl }))
     }
 
@@ -208,6 +214,7 @@ impl Tree {
             parent.acl().clone()
         });
         let node = self.remove(path).ok_or(ErrorCode::NoNode)?;
+        self.quota_deleted(path, node.data_length());
         let acl = node.acl().clone();
         let parent = parent_acl.unwrap_or_else(|| acl.clone());
         Ok(Audience { node: acl, parent })
@@ -226,10 +233,13 @@ impl Tree {
         time_ms: i64,
     ) -> Result<(Stat, Acls), ErrorCode> {
         let node = self.nodes.get_mut(path).ok_or(ErrorCode::NoNode)?;
-        self.data_size = self.data_size.saturating_sub(node.data_length());
+        let before = node.data_length();
         node.set_data(data, version, zxid, time_ms);
-        self.data_size += node.data_length();
-        Ok((node.stat(), node.acl().clone()))
+        let after = node.data_length();
+        let set = (node.stat(), node.acl().clone());
+        self.data_size = self.data_size.saturating_sub(before) + after;
+        self.quota_set(path, before, after);
+        Ok(set)
     }
 
     /// Sets a node's access list.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rustix::process::Signal;
 use serde_json::json;
-use wok_embedded::{Server, ServerOptions, StartError};
+use wok_embedded::{Server, ServerOptions, ServerVersion, StartError};
 
 use super::connect::duration;
 use super::exit::Failure;
@@ -44,6 +44,39 @@ pub(super) struct Arguments {
     /// The unit of time. Sessions are granted timeouts of 2 to 20 ticks.
     #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = duration)]
     tick_time: Duration,
+
+    /// Which Apache ZooKeeper to be like where they differ. 3.9 tells the zxid of every event, and
+    /// has the watches of one session on one path side by side, where in 3.8 the last one takes the
+    /// place of the one before.
+    #[arg(long, value_name = "VERSION", value_enum, default_value = "3.8")]
+    like: Like,
+
+    /// Let nodes have a time to live, as Apache ZooKeeper does with `extendedTypesEnabled=true`.
+    /// Without that it drops such nodes when it takes the directory over.
+    #[arg(long)]
+    extended_types: bool,
+
+    /// Refuse what exceeds a hard quota, as Apache ZooKeeper does with `enforceQuota=true`.
+    /// Nodes and bytes are counted either way.
+    #[arg(long)]
+    enforce_quota: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Like {
+    #[value(name = "3.8")]
+    V3_8,
+    #[value(name = "3.9")]
+    V3_9,
+}
+
+impl From<Like> for ServerVersion {
+    fn from(like: Like) -> Self {
+        match like {
+            Like::V3_8 => ServerVersion::V3_8,
+            Like::V3_9 => ServerVersion::V3_9,
+        }
+    }
 }
 
 impl Arguments {
@@ -68,6 +101,9 @@ impl Arguments {
             tick_time: self.tick_time,
             max_session_timeout: None,
             data_dir: self.data_dir.clone(),
+            version: self.like.into(),
+            extended_types: self.extended_types,
+            enforce_quota: self.enforce_quota,
             ..ServerOptions::for_tests()
         };
         let state = match &self.data_dir {

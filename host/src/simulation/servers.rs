@@ -322,5 +322,10 @@ fn is_write(frame: &[u8]) -> bool {
 }
 
 fn leader_options() -> LeaderOptions {
-    LeaderOptions { tick_ms: TICK_MS, extended_types: true, never_used_container_ms: None }
+    LeaderOptions {
+        tick_ms: TICK_MS,
+        extended_types: true,
+        never_used_container_ms: None,
+        enforce_quota: false,
+    }
 }

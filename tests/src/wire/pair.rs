@@ -46,6 +46,7 @@ impl Pair {
         let options = Options::default()
             .tick(TICK)
             .setting("extendedTypesEnabled", if is_extended { "true" } else { "false" })
+            .property("zookeeper.enforceQuota", "true")
             .property("znode.container.checkIntervalMs", &SWEEP.as_millis().to_string())
             .property("zookeeper.DigestAuthenticationProvider.superDigest", SUPER);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -54,6 +55,7 @@ impl Pair {
             tick_time: TICK,
             max_session_timeout: None,
             extended_types: is_extended,
+            enforce_quota: true,
             container_check_interval: SWEEP,
             super_digest: Some(SUPER.to_owned()),
             version: ServerVersion::V3_8,

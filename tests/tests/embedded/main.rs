@@ -2,7 +2,9 @@
 //!
 //! What the two may differ in is what `wok_tests::wire` spells relative to the run. Differences on
 //! purpose are not asked for by any script: a node with a time to live whose time is -1 stops
-//! Apache's server, a client's own `createSession` is refused, and the order of `whoAmI`.
+//! Apache's server, as does a count of a quota that is no number; a limit that is none is no limit,
+//! where Apache's refuses all that is below; a client's own `createSession` is refused; and the order
+//! of `whoAmI`.
 
 #![allow(
     clippy::unwrap_used,
@@ -18,6 +20,7 @@ mod frames;
 mod kazoo;
 mod multi;
 mod nodes;
+mod quotas;
 mod random;
 mod sessions;
 mod sweeps;

@@ -1,4 +1,5 @@
-//! Random scripts: three sessions, eight nodes, two thousand operations.
+//! Random scripts: three sessions, eight nodes, two thousand operations; every second one with a
+//! quota of so many nodes and bytes that they are now and then too many.
 //!
 //! `WOK_RANDOM_SEEDS` says how many scripts, `WOK_RANDOM_FIRST_SEED` with which to begin.
 
@@ -53,6 +54,14 @@ fn script(run: &mut Run, seed: u64) -> Result<()> {
         sessions.push(run.connect(&name(&mut count))?);
     }
     run.call(sessions[0], create(&root))?;
+    let quota = format!("/zookeeper/quota{root}");
+    if seed % 2 == 0 {
+        run.call(sessions[0], create(&quota))?;
+        let limits = Some(&b"count=4,bytes=9=;countHardLimit=12;byteHardLimit=14"[..]);
+        run.call(sessions[0], create(&format!("{quota}/zookeeper_limits")).data(limits))?;
+        let nothing = Some(&b"count=0,bytes=0"[..]);
+        run.call(sessions[0], create(&format!("{quota}/zookeeper_stats")).data(nothing))?;
+    }
     for _ in 0..OPERATIONS {
         let index = seeded.below(SESSIONS);
         let who = sessions[index];
@@ -79,10 +88,12 @@ fn script(run: &mut Run, seed: u64) -> Result<()> {
         run.call(*who, ping())?;
     }
     dump(run, sessions[0], &root)?;
+    dump(run, sessions[0], &quota)?;
     for who in &sessions[1..] {
         run.unordered();
         run.call(*who, close_session())?;
     }
+    dump(run, sessions[0], &quota)?;
     dump(run, sessions[0], &root)
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct Kind {
     pub(crate) version: ServerVersion,
     pub(crate) extended_types: bool,
     pub(crate) never_used_container_ms: Option<u64>,
+    pub(crate) enforce_quota: bool,
 }
 
 /// A server, what its clients have sent so far, and its log.
@@ -47,8 +48,9 @@ struct Wire {
 
 impl Driven {
     pub(crate) fn start(kind: Kind, replica: Replica) -> Driven {
-        let Kind { version, extended_types, never_used_container_ms } = kind;
-        let leader = LeaderOptions { tick_ms: 500, extended_types, never_used_container_ms };
+        let Kind { version, extended_types, never_used_container_ms, enforce_quota } = kind;
+        let leader =
+            LeaderOptions { tick_ms: 500, extended_types, never_used_container_ms, enforce_quota };
         let member = MemberOptions {
             server_id: 0,
             min_session_timeout_ms: 1_000,

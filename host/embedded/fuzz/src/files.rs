@@ -80,6 +80,7 @@ fn serve(replica: Replica) {
         version: ServerVersion::V3_9,
         extended_types: true,
         never_used_container_ms: Some(1_000),
+        enforce_quota: true,
     };
     let mut server = Driven::start(kind, replica);
     server.settle();

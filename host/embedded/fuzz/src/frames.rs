@@ -20,6 +20,7 @@ pub fn play(input: &[u8]) {
         version: if is_set(0) { ServerVersion::V3_8 } else { ServerVersion::V3_9 },
         extended_types: !is_set(1),
         never_used_container_ms: is_set(2).then_some(1_000),
+        enforce_quota: is_set(3),
     };
     let mut server = Driven::start(kind, Replica::new());
     server.greet(0);

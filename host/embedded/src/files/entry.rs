@@ -5,9 +5,12 @@ use adler2::Adler32;
 use crate::jute::{Malformed, Reader, Writer};
 use crate::txn::{Txn, TxnHeader};
 
-/// What a log begins with: `ZKLG`, version 2, database 0.
-pub(super) const LOG_HEADER: [u8; 16] =
-    [b'Z', b'K', b'L', b'G', 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0];
+/// What our logs begin with: `ZKLG`, version 2, and a database's number. No server looks at that
+/// number; ours says that the log keeps [`ROOM`].
+pub(super) const LOG_HEADER: [u8; 16] = *b"ZKLG\0\0\0\x02wok\0room";
+/// So many zeros follow the last txn of our logs, on disk before that txn is written: a log that ends
+/// sooner has lost its end. Readers take them for the head of a txn that was never begun.
+pub(super) const ROOM: u64 = 16;
 /// Checksum and length.
 pub(super) const HEAD: usize = 12;
 /// What ends an entry.

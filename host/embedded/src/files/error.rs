@@ -1,9 +1,15 @@
 //! Why a data directory cannot be used.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use thiserror::Error;
+
+use super::entry::ROOM;
+
+/// Too many files are open, in this process and in all.
+const EMFILE: i32 = 24;
+const ENFILE: i32 = 23;
 
 /// Why a data directory cannot be used, or no longer.
 #[derive(Debug, Error)]
@@ -19,7 +25,7 @@ pub enum FilesError {
         path: PathBuf,
     },
     /// The system refused an operation.
-    #[error("{operation} {}: {cause}", path.display())]
+    #[error("{operation} {}: {cause}{}", path.display(), remedy(cause))]
     Io {
         /// What was tried.
         operation: &'static str,
@@ -32,8 +38,8 @@ pub enum FilesError {
     #[error(
         "read {}: damaged at byte {offset}, after zxid {after_zxid:#x}: {reason}; \
          put back a copy of the file; or, to give up every txn after that zxid, move the logs and \
-         snapshots of higher zxids away and run `truncate -s {offset} {}`",
-        path.display(), path.display()
+         snapshots of higher zxids away and run `truncate -s {offset} {} && truncate -s +{ROOM} {}`",
+        path.display(), path.display(), path.display()
     )]
     DamagedLog {
         /// The log.
@@ -44,6 +50,19 @@ pub enum FilesError {
         after_zxid: i64,
         /// What is wrong there.
         reason: &'static str,
+    },
+    /// A log without its beginning. Nothing of it can be read.
+    #[error(
+        "read {}: it has {length} bytes, and no log begins like that: it was cut or overwritten, or \
+         Apache ZooKeeper was killed as it began it; put back a copy of the file; or, to give up \
+         every txn that it had, move it and the logs and snapshots of higher zxids away",
+        path.display()
+    )]
+    NoLog {
+        /// The log.
+        path: PathBuf,
+        /// How long it is.
+        length: u64,
     },
     /// Txns are missing between two that are there.
     #[error(
@@ -92,6 +111,20 @@ pub enum FilesError {
     /// Nothing more is written, because of what an earlier error has told, or a panic.
     #[error("write the data directory: an earlier failure has ended that")]
     Ended,
+}
+
+/// What the reader of an error of the system can do about it.
+fn remedy(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            "; make room on its disk: nothing that was answered is lost"
+        }
+        // The standard library has no name for these.
+        _ if matches!(cause.raw_os_error(), Some(EMFILE | ENFILE)) => {
+            "; raise the limit of open files: nothing that was answered is lost"
+        }
+        _ => "",
+    }
 }
 
 impl FilesError {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::entry::{END, HEAD, HIGHEST_ZXID, LOG_HEADER, checksum, decode_record, has_entry};
+use super::entry::{END, HEAD, HIGHEST_ZXID, LOG_HEADER, ROOM, checksum, decode_record, has_entry};
 use super::error::FilesError;
 use crate::path;
 use crate::txn::{Txn, TxnHeader};
@@ -16,7 +16,7 @@ pub enum Next {
     Txn(TxnHeader, Txn),
     /// Nothing: the file ends, or only room for more follows.
     End,
-    /// The beginning of a txn that was never written out; nothing whole follows.
+    /// The beginning of a txn that was never written out; nothing follows but the room for it.
     Torn {
         /// How many bytes of it there are.
         bytes: u64,
@@ -33,22 +33,23 @@ pub struct LogReader<R = BufReader<File>> {
     offset: u64,
     record: Vec<u8>,
     last_zxid: i64,
+    /// Whether [`ROOM`] follows the last txn. Apache ZooKeeper's logs mostly have some, too.
+    keeps_room: bool,
 }
 
 /// How a piece of the file may be wrong.
 enum Bad {
-    /// It is not whole, as it is when the power goes.
-    Unfinished,
+    /// It is not whole, as it is when the power goes. It says how long it would be.
+    Unfinished { claimed: u64 },
     /// It is whole, and wrong.
     Damaged(&'static str),
 }
 
 impl LogReader {
-    /// Opens a log. The file may be empty, or begin with zeros, if nothing was written before the
-    /// power went: then it is [`Next::Torn`] from its first byte.
+    /// Opens a log.
     ///
     /// # Errors
-    /// [`FilesError::Io`].
+    /// [`FilesError::NoLog`], [`FilesError::Io`].
     pub fn open(path: &Path) -> Result<LogReader, FilesError> {
         let open = || {
             let file = File::open(path)?;
@@ -64,20 +65,20 @@ impl<R: BufRead + Seek> LogReader<R> {
     /// Reads a log of so many bytes from its first one on. Errors name the path.
     ///
     /// # Errors
-    /// [`FilesError::Io`].
-    pub fn new(path: &Path, input: R, length: u64) -> Result<LogReader<R>, FilesError> {
+    /// [`FilesError::NoLog`], [`FilesError::Io`].
+    pub fn new(path: &Path, mut input: R, length: u64) -> Result<LogReader<R>, FilesError> {
         let path = path.to_owned();
-        let mut reader =
-            LogReader { path, input, length, offset: 0, record: Vec::new(), last_zxid: 0 };
         let mut header = [0; LOG_HEADER.len()];
-        if length >= as_u64(header.len()) {
-            reader.input.read_exact(&mut header).map_err(FilesError::io("read", &reader.path))?;
-            // The database's number is not looked at, as in Apache ZooKeeper.
-            if header.first_chunk::<8>() == LOG_HEADER.first_chunk::<8>() {
-                reader.offset = as_u64(header.len());
-            }
+        let offset = as_u64(header.len());
+        if length < offset {
+            return Err(FilesError::NoLog { path, length });
         }
-        Ok(reader)
+        input.read_exact(&mut header).map_err(FilesError::io("read", &path))?;
+        if header.first_chunk::<8>() != LOG_HEADER.first_chunk::<8>() {
+            return Err(FilesError::NoLog { path, length });
+        }
+        let keeps_room = header == LOG_HEADER;
+        Ok(LogReader { path, input, length, offset, record: Vec::new(), last_zxid: 0, keeps_room })
     }
 
     /// What errors call it.
@@ -96,9 +97,6 @@ impl<R: BufRead + Seek> LogReader<R> {
     /// [`FilesError::DamagedLog`], [`FilesError::Io`].
     #[allow(clippy::should_implement_trait, reason = "its end has a meaning of its own")]
     pub fn next(&mut self) -> Result<Next, FilesError> {
-        if self.offset == 0 {
-            return self.end(Bad::Unfinished);
-        }
         match self.entry().map_err(FilesError::io("read", &self.path))? {
             Err(bad) => self.end(bad),
             Ok(length) => match decode_record(&self.record) {
@@ -125,14 +123,16 @@ impl<R: BufRead + Seek> LogReader<R> {
     fn entry(&mut self) -> io::Result<Result<u64, Bad>> {
         let left = self.length - self.offset;
         if left < as_u64(HEAD) {
-            return Ok(Err(Bad::Unfinished));
+            return Ok(Err(Bad::Unfinished { claimed: 0 }));
         }
         let (mut sum, mut length) = ([0; 8], [0; 4]);
         self.input.read_exact(&mut sum)?;
         self.input.read_exact(&mut length)?;
         let length = u64::from(u32::from_be_bytes(length));
-        if length == 0 || as_u64(HEAD) + length + 1 > left {
-            return Ok(Err(Bad::Unfinished));
+        let claimed = as_u64(HEAD) + length + 1;
+        if length == 0 || claimed > left {
+            let claimed = if length == 0 { 0 } else { claimed };
+            return Ok(Err(Bad::Unfinished { claimed }));
         }
         // It fits the file, so no more is allocated than there is.
         self.record.resize(usize::try_from(length).unwrap_or(usize::MAX), 0);
@@ -140,31 +140,38 @@ impl<R: BufRead + Seek> LogReader<R> {
         let mut end = [0];
         self.input.read_exact(&mut end)?;
         if end != [END] {
-            return Ok(Err(Bad::Unfinished));
+            return Ok(Err(Bad::Unfinished { claimed }));
         }
         if i64::from_be_bytes(sum) != i64::from(checksum(&self.record)) {
             return Ok(Err(Bad::Damaged("a txn does not fit its checksum")));
         }
-        Ok(Ok(as_u64(HEAD) + length + 1))
+        Ok(Ok(claimed))
     }
 
     /// Nothing can be read here: tells whether that is as it should be.
     fn end(&mut self, bad: Bad) -> Result<Next, FilesError> {
         let used = self.used().map_err(FilesError::io("read", &self.path))?;
-        if used == 0 && self.offset > 0 {
-            return Ok(Next::End);
-        }
         let rest = self.rest(used).map_err(FilesError::io("read", &self.path))?;
         match bad {
             Bad::Damaged(reason) => Err(self.damaged(reason)),
-            Bad::Unfinished if has_entry(rest.get(1..).unwrap_or_default(), self.last_zxid) => {
+            Bad::Unfinished { .. }
+                if has_entry(rest.get(1..).unwrap_or_default(), self.last_zxid) =>
+            {
                 Err(self.damaged("a txn is not whole, but others follow it"))
             }
-            Bad::Unfinished if self.offset == 0 && used > as_u64(LOG_HEADER.len()) => {
-                Err(self.damaged("this is no log of version 2"))
+            Bad::Unfinished { claimed } if self.has_lost_its_end(used, claimed) => {
+                Err(self.damaged("the file has lost its end, and maybe txns that were answered"))
             }
-            Bad::Unfinished => Ok(Next::Torn { bytes: used }),
+            Bad::Unfinished { .. } if used == 0 => Ok(Next::End),
+            Bad::Unfinished { .. } => Ok(Next::Torn { bytes: used }),
         }
+    }
+
+    /// Whether the file ends where none does that was only torn. In our logs the room behind a txn is
+    /// on disk before the txn. Apache ZooKeeper's have room, too, when they are not quite full.
+    fn has_lost_its_end(&self, used: u64, claimed: u64) -> bool {
+        let left = self.length - self.offset;
+        if self.keeps_room { used.max(claimed) + ROOM > left } else { used > 0 && used == left }
     }
 
     /// How many bytes from here on there are before nothing but zeros.

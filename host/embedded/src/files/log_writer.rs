@@ -1,7 +1,7 @@
 //! Writing logs.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use tracing::warn;
 
 use super::directory::{DataDir, Unfinished};
-use super::entry::LOG_HEADER;
+use super::entry::{LOG_HEADER, ROOM};
 use super::error::FilesError;
 
 /// How logs are written.
 #[derive(Debug, Clone, Copy)]
 pub struct LogOptions {
     /// Zeros are written ahead in steps of this many bytes: forcing what replaces them does not
-    /// force the file's length and blocks, too.
+    /// force the file's length and blocks, too. Where the disk has no room for so many, fewer are.
     pub preallocation: u64,
     /// Whether to wait for the disk. Without, a power cut loses what was answered.
     pub force_sync: bool,
@@ -43,7 +43,10 @@ struct Open {
     path: PathBuf,
     file: File,
     position: u64,
+    /// The file's length.
     allocated: u64,
+    /// By how much it grows.
+    step: u64,
 }
 
 impl LogWriter {
@@ -89,9 +92,11 @@ impl LogWriter {
     /// A log has its name only once it has its header: Apache ZooKeeper trips over an empty one.
     fn create(&self, first_zxid: i64) -> Result<Open, FilesError> {
         let unfinished = Unfinished::new(&self.directory, "log");
+        let position = u64::try_from(LOG_HEADER.len()).unwrap_or_default();
         let create = || -> io::Result<File> {
             let mut file = File::create(unfinished.path())?;
             file.write_all(&LOG_HEADER)?;
+            file.set_len(position + ROOM)?;
             if self.options.force_sync {
                 file.sync_all()?;
             }
@@ -100,20 +105,21 @@ impl LogWriter {
         let file = create().map_err(FilesError::io("create", unfinished.path()))?;
         let path = self.directory.log(first_zxid);
         unfinished.finish(&path)?;
-        let position = u64::try_from(LOG_HEADER.len()).unwrap_or_default();
-        Ok(Open { path, file, position, allocated: position })
+        let step = self.options.preallocation.max(1);
+        Ok(Open { path, file, position, allocated: position + ROOM, step })
     }
 }
 
 impl Open {
     fn append(&mut self, entries: &[u8], options: LogOptions) -> io::Result<()> {
         let end = self.position + u64::try_from(entries.len()).unwrap_or(u64::MAX);
-        if end > self.allocated {
-            let step = options.preallocation.max(1);
-            let allocate = end.div_ceil(step) * step;
-            // What is about to be written needs no zeros first.
-            zeros(&self.file, end, allocate)?;
-            self.allocated = allocate;
+        if end + ROOM > self.allocated {
+            self.grow(end + ROOM)?;
+            if options.force_sync {
+                // Or a power cut could leave the txn and not the room behind it, as if somebody had cut
+                // the file.
+                self.file.sync_data()?;
+            }
         }
         self.file.write_all_at(entries, self.position)?;
         if options.force_sync {
@@ -123,10 +129,38 @@ impl Open {
         Ok(())
     }
 
+    /// Makes the file that long at the least, and longer by a step where there is room for one.
+    fn grow(&mut self, least: u64) -> io::Result<()> {
+        let wanted = self.step;
+        while let Err(error) = self.lengthen(least.div_ceil(self.step) * self.step) {
+            if self.step == 1 || !is_full(&error) {
+                return Err(error);
+            }
+            self.step = (self.step / STEPS).max(1);
+        }
+        if self.step < wanted {
+            let path = self.path.display();
+            warn!(%path, "the disk is nearly full: make room on it, or the server ends when it is");
+        }
+        Ok(())
+    }
+
+    fn lengthen(&mut self, length: u64) -> io::Result<()> {
+        if let Err(error) = zeros(&self.file, self.allocated, length) {
+            // Others may need what did fit.
+            self.file.set_len(self.allocated)?;
+            return Err(error);
+        }
+        self.allocated = length;
+        Ok(())
+    }
+
     /// Cuts off what was not kept. Whole txns of it may be in the file, or seem so as long as the
     /// system has the pages: a start would take them, and a power cut would take them back.
     fn give_up(&self) {
-        if let Err(error) = self.file.set_len(self.position) {
+        // What cannot be written over could not be written before.
+        zeros(&self.file, self.position, self.position + ROOM).ok();
+        if let Err(error) = self.file.set_len(self.position + ROOM) {
             let path = self.path.display();
             warn!(%path, %error, "txns that were not answered may be in the log");
         }
@@ -134,7 +168,7 @@ impl Open {
 
     fn close(self, options: LogOptions) -> Result<(), FilesError> {
         // Room that is no longer needed.
-        self.file.set_len(self.position).map_err(FilesError::io("truncate", &self.path))?;
+        self.file.set_len(self.position + ROOM).map_err(FilesError::io("truncate", &self.path))?;
         if options.force_sync {
             self.file.sync_all().map_err(FilesError::io("sync", &self.path))?;
         }
@@ -142,7 +176,17 @@ impl Open {
     }
 }
 
-fn zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
+/// How many times smaller the next step is that is tried where one does not fit.
+const STEPS: u64 = 16;
+
+/// Whether less might still fit.
+fn is_full(error: &io::Error) -> bool {
+    use ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Writes zeros from a byte of the file up to another.
+pub(super) fn zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
     static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     let mut at = from;
     while at < to {

@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, Seek};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracing::{error, info, warn};
 
-use super::directory::{DataDir, remove};
-use super::entry::HIGHEST_ZXID;
+use super::directory::DataDir;
+use super::entry::{HIGHEST_ZXID, ROOM};
 use super::error::FilesError;
 use super::log_reader::{LogReader, Next};
+use super::log_writer::zeros;
 use super::retention::first_needed;
 use super::snapshot_reader::{Snapshot, nobody, read_snapshot};
 use super::snapshot_writer::write_whole_snapshot;
@@ -29,6 +30,8 @@ pub struct Recovery {
     pub torn: Vec<TornTail>,
     /// How many nodes there are, the root and those of `/zookeeper` among them.
     pub nodes: usize,
+    /// How many of them have a time to live.
+    pub ttls: usize,
     /// How many sessions there are.
     pub sessions: usize,
     /// The newest txn.
@@ -79,15 +82,13 @@ pub fn recover(
         check_lists(&recovery, &replica)?;
     }
     recovery.nodes = replica.tree().len();
+    recovery.ttls = replica.tree().ttls().count();
     recovery.sessions = replica.sessions().len();
     recovery.last_zxid = replica.last_zxid();
     for torn in &recovery.torn {
         let TornTail { path, offset, bytes } = torn;
         warn!(path = %path.display(), offset, bytes, "a txn that was never finished is cut off");
-        cut(path, *offset).map_err(FilesError::io("cut", path))?;
-        if *offset == 0 {
-            remove(path)?;
-        }
+        cut(torn).map_err(FilesError::io("cut", path))?;
     }
     // A server that was killed may have written what it did not come to force. Whoever sees those
     // txns here must find them after a power cut, too, or the next log would begin behind a gap.
@@ -216,7 +217,8 @@ fn force_logs<'a>(
 ) -> Result<(), FilesError> {
     for zxid in logs {
         let path = directory.log(*zxid);
-        force(&path).map_err(FilesError::io("sync", &path))?;
+        let forced = File::open(&path).and_then(|log| log.sync_all());
+        forced.map_err(FilesError::io("sync", &path))?;
     }
     Ok(())
 }
@@ -239,16 +241,12 @@ fn check_lists(recovery: &Recovery, replica: &Replica) -> Result<(), FilesError>
     Ok(())
 }
 
-/// A log that is torn from its first byte is gone by now.
-fn force(path: &Path) -> io::Result<()> {
-    match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        opened => opened?.sync_all(),
-    }
-}
-
-fn cut(path: &Path, offset: u64) -> io::Result<()> {
-    let file = File::options().write(true).open(path)?;
-    file.set_len(offset)?;
+/// The bytes of a torn txn are zeros before the file is made shorter: whoever is killed in between
+/// leaves a torn txn, and not a file without its room.
+fn cut(torn: &TornTail) -> io::Result<()> {
+    let file = File::options().write(true).open(&torn.path)?;
+    zeros(&file, torn.offset, torn.offset + torn.bytes)?;
+    file.sync_data()?;
+    file.set_len(torn.offset + ROOM)?;
     file.sync_all()
 }

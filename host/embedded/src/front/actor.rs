@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
+use tracing::{debug, error, warn};
 
 use super::backlog::{Backlog, IN_HAND, Out, Outgoing};
 use super::clock::Clock;
@@ -18,6 +18,7 @@ use super::status::Status;
 use crate::files::FilesError;
 use crate::serve::Delivery;
 use crate::standalone::Standalone;
+use crate::time::Now;
 use crate::words::{self, Settings, Word};
 
 /// How many messages are worked off before their txns are forced, all at once.
@@ -28,11 +29,15 @@ const TURN: usize = 64;
 /// committed, whether or not the client takes them.
 const MAX_WAITING_READS: usize = 16;
 
+/// What whoever hands a directory over must know, told when it is left.
+const TTLS_AT_APACHE: &str = "there are nodes with a time to live: Apache ZooKeeper drops them when it \
+                              starts here, unless it has `extendedTypesEnabled=true`";
+
 /// What connections tell the state's task.
 #[derive(Debug)]
 pub(super) enum Message {
     Opened { id: u64, address: SocketAddr, outgoing: Outgoing, backlog: Arc<Backlog> },
-    Frames { id: u64, frames: Vec<Bytes> },
+    Frames { id: u64, frames: Vec<Bytes>, arrived: Now },
     Drained { id: u64 },
     Word { id: u64, word: Word, reply: oneshot::Sender<()> },
     Closed { id: u64 },
@@ -42,7 +47,7 @@ struct Peer {
     outgoing: Outgoing,
     backlog: Arc<Backlog>,
     /// Frames that wait because too much is unsent or unanswered. The reader stops at a number.
-    parked: VecDeque<Bytes>,
+    parked: VecDeque<(Bytes, Now)>,
 }
 
 /// What makes the state outlive the process.
@@ -131,6 +136,10 @@ impl Actor {
             error!(%error, "the data cannot be kept: the server ends");
             self.keeping.status.fail(error);
         }
+        let nodes = self.state.member().replica().tree().ttls().count();
+        if self.keeping.journal.directory().is_some() && nodes > 0 {
+            warn!(nodes, "{TTLS_AT_APACHE}");
+        }
         self.keeping.snapshots.close().await;
         self.keeping.journal.close().await;
     }
@@ -177,9 +186,9 @@ impl Actor {
                 self.peers.insert(id, Peer { outgoing, backlog, parked: VecDeque::new() });
                 self.state.open(id, address, self.clock.now());
             }
-            Message::Frames { id, frames } => {
+            Message::Frames { id, frames, arrived } => {
                 if let Some(peer) = self.peers.get_mut(&id) {
-                    peer.parked.extend(frames);
+                    peer.parked.extend(frames.into_iter().map(|frame| (frame, arrived)));
                     self.state.heard(id, self.clock.now());
                     self.serve(id);
                 }
@@ -226,9 +235,9 @@ impl Actor {
             if is_waiting {
                 return;
             }
-            let Some(frame) = peer.parked.pop_front() else { return };
+            let Some((frame, arrived)) = peer.parked.pop_front() else { return };
             peer.backlog.served(&frame);
-            self.state.receive(id, &frame, self.clock.now());
+            self.state.receive_late(id, &frame, arrived, self.clock.now());
             self.deliver();
         }
         if !self.unfinished.contains(&id) {

@@ -15,6 +15,7 @@ use tracing::debug;
 
 use super::actor::Message;
 use super::backlog::{Backlog, Load, Out};
+use super::clock::Clock;
 use crate::protocol::{BadLength, next_frame};
 use crate::words::Word;
 
@@ -32,6 +33,7 @@ pub(super) struct Wires {
     pub(super) jute_max_buffer: usize,
     pub(super) max_outstanding: usize,
     pub(super) first_frame_timeout: Duration,
+    pub(super) clock: Clock,
     pub(super) stop: CancellationToken,
 }
 
@@ -73,7 +75,7 @@ impl Reader<'_> {
         let mut next = timeout(self.wires.first_frame_timeout, self.first()).await.ok().flatten();
         while let Some(frames) = next {
             self.backlog.arrived(&frames);
-            let message = Message::Frames { id: self.id, frames };
+            let message = Message::Frames { id: self.id, frames, arrived: self.wires.clock.now() };
             if self.wires.inbox.send(message).await.is_err() {
                 return;
             }

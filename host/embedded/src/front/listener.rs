@@ -15,26 +15,51 @@ use super::tasks::Tasks;
 /// How long to wait when no connection can be accepted, for want of file descriptors mostly.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How many connections each address has.
+/// How many connections there are, and how many each address has.
 #[derive(Debug, Clone)]
 pub(super) struct Census {
-    max: usize,
-    counts: Arc<Mutex<HashMap<IpAddr, usize>>>,
+    /// Zero is no limit.
+    most_of_an_address: usize,
+    most: usize,
+    counts: Arc<Mutex<Counts>>,
     next_id: Arc<AtomicU64>,
 }
 
+#[derive(Debug, Default)]
+struct Counts {
+    all: usize,
+    by_address: HashMap<IpAddr, usize>,
+    /// Whether it has been told that there are as many as there can be.
+    is_told: bool,
+}
+
 impl Census {
-    pub(super) fn new(max: usize) -> Self {
-        Census { max, counts: Arc::default(), next_id: Arc::new(AtomicU64::new(1)) }
+    pub(super) fn new(most_of_an_address: usize, most: usize) -> Self {
+        let next_id = Arc::new(AtomicU64::new(1));
+        Census { most_of_an_address, most, counts: Arc::default(), next_id }
     }
 
     fn enter(&self, address: IpAddr) -> Option<Place> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(address).or_default();
-        if self.max > 0 && *count >= self.max {
+        if counts.all >= self.most {
+            if !std::mem::replace(&mut counts.is_told, true) {
+                let connections = counts.all;
+                warn!(
+                    connections,
+                    %address,
+                    "more connections are refused: the data needs the open files that are left; \
+                     raise their limit (`ulimit -n`)"
+                );
+            }
+            return None;
+        }
+        let count = counts.by_address.entry(address).or_default();
+        if self.most_of_an_address > 0 && *count >= self.most_of_an_address {
+            debug!(%address, "too many connections from this address");
             return None;
         }
         *count += 1;
+        counts.all += 1;
         Some(Place { address, census: self.clone() })
     }
 }
@@ -48,10 +73,13 @@ struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut counts = self.census.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.address) {
+        counts.all = counts.all.saturating_sub(1);
+        // Once for each time that they are as many again, and not for each that comes in between.
+        counts.is_told &= counts.all > self.census.most / 2;
+        if let Some(count) = counts.by_address.get_mut(&self.address) {
             *count = count.saturating_sub(1);
             if *count == 0 {
-                counts.remove(&self.address);
+                counts.by_address.remove(&self.address);
             }
         }
     }
@@ -92,10 +120,7 @@ fn serve(
     wires: &Wires,
     tasks: &Tasks,
 ) {
-    let Some(place) = census.enter(address.ip()) else {
-        debug!(%address, "too many connections from this address");
-        return;
-    };
+    let Some(place) = census.enter(address.ip()) else { return };
     let id = census.next_id.fetch_add(1, Ordering::Relaxed);
     let wires = wires.clone();
     tasks.start(async move {
@@ -107,6 +132,21 @@ fn serve(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_are_limited_in_all_and_for_an_address() {
+        let census = Census::new(2, 3);
+        let enter = |last: u8| census.enter(IpAddr::from([10, 0, 0, last]));
+        let mut places = vec![enter(1).unwrap(), enter(1).unwrap()];
+        assert!(enter(1).is_none(), "the address has two");
+        places.push(enter(2).unwrap());
+        assert!(enter(3).is_none(), "there are three");
+        places.remove(0);
+        let third = enter(3).unwrap();
+        assert!(enter(3).is_none(), "there are three again");
+        drop((places, third));
+        assert!(enter(1).is_some() && census.counts.lock().unwrap().by_address.is_empty());
+    }
 
     #[test]
     fn an_address_of_ipv4_is_one_whatever_socket_it_comes_to() {

@@ -20,17 +20,22 @@ pub struct ServerOptions {
     pub min_session_timeout: Option<Duration>,
     /// The longest session timeout granted. `None`: twenty ticks.
     pub max_session_timeout: Option<Duration>,
-    /// How many connections one address may have; zero is no limit.
+    /// How many connections one address may have; zero is no limit. Besides, there are never more
+    /// than leave the process enough descriptors for the server's files.
     pub max_client_connections: usize,
     /// The longest frame a client may send.
     pub jute_max_buffer: usize,
     /// The four-letter words that are answered.
     pub whitelist: BTreeSet<Word>,
-    /// Whether nodes may have a time to live.
+    /// Whether nodes may have a time to live. Those that a data directory has are kept either way;
+    /// Apache ZooKeeper drops them when it starts there, unless it has `extendedTypesEnabled=true`.
     pub extended_types: bool,
+    /// Whether what exceeds a hard quota is refused. What quotas count is counted either way.
+    pub enforce_quota: bool,
     /// `super:` and the digest of `super:<password>`: who proves this name may do everything.
     pub super_digest: Option<String>,
-    /// Which ZooKeeper to be like.
+    /// Which ZooKeeper to be like where versions differ, as in what becomes of a persistent watch
+    /// when the same session reads the path and leaves another.
     pub version: ServerVersion,
     /// How often containers and nodes with a time to live are looked through.
     pub container_check_interval: Duration,
@@ -43,7 +48,7 @@ pub struct ServerOptions {
     pub data_dir: Option<PathBuf>,
     /// After how many txns a snapshot is begun.
     pub snapshot_count: u64,
-    /// How many bytes the log is made longer by at a time.
+    /// How many bytes the log is made longer by at a time, where the disk has them.
     pub preallocation: u64,
     /// Whether to wait for the disk before a write is answered. Without, a power cut loses what
     /// was answered, though the end of the process does not.
@@ -70,6 +75,7 @@ impl Default for ServerOptions {
             jute_max_buffer: 0xf_ffff,
             whitelist: BTreeSet::from([Word::Srvr]),
             extended_types: false,
+            enforce_quota: false,
             super_digest: None,
             version: ServerVersion::default(),
             container_check_interval: Duration::from_secs(60),

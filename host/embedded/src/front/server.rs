@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::actor::{Actor, Keeping};
 use super::clock::Clock;
 use super::connection::Wires;
+use super::descriptors::most_connections;
 use super::journal::{FileJournal, Journal, Opened};
 use super::listener::{self, Census};
 use super::options::ServerOptions;
@@ -103,13 +104,14 @@ impl Server {
         let actor = Actor::new(state, keeping, clock, settings, options.max_outstanding.max(1));
         let stop = tasks.stop().clone();
         tasks.start(actor.run(messages, options.container_check_interval, stop.clone()));
-        let census = Census::new(options.max_client_connections);
+        let census = Census::new(options.max_client_connections, most_connections());
         for listener in listeners {
             let wires = Wires {
                 inbox: inbox.clone(),
                 jute_max_buffer: options.jute_max_buffer,
                 max_outstanding: options.max_outstanding.max(1),
                 first_frame_timeout: options.first_frame_timeout,
+                clock,
                 stop: stop.clone(),
             };
             tasks.start(listener::run(listener, census.clone(), wires, tasks.clone()));
@@ -189,6 +191,7 @@ fn state(
         tick_ms: options.tick_ms(),
         extended_types: options.extended_types,
         never_used_container_ms: None,
+        enforce_quota: options.enforce_quota,
     };
     let member = MemberOptions {
         server_id: 0,

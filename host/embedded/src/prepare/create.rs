@@ -1,7 +1,10 @@
 //! Deciding a create. The order of the checks is Apache ZooKeeper's: it decides which error a
 //! client sees.
 
+use bytes::Bytes;
+
 use super::outstanding::Record;
+use super::quota::Grown;
 use super::{Asked, Leader};
 use crate::protocol::{Create, CreateMode, ErrorCode, Lifetime, OpCode, Permissions};
 use crate::replica::Replica;
@@ -38,6 +41,8 @@ impl Leader {
         if matches!(Owner::from_raw(parent.stat.ephemeral_owner), Owner::Session(_)) {
             return Err(ErrorCode::NoChildrenForEphemerals);
         }
+        let data_length = create.data.as_ref().map_or(0, Bytes::len);
+        self.check_quota(replica, asked, &path, Grown { nodes: 1, from: 0, to: data_length })?;
         let parent_cversion = parent.stat.cversion.wrapping_add(1);
         parent.stat.cversion = parent_cversion;
         parent.stat.pzxid = asked.zxid;
@@ -53,7 +58,7 @@ impl Leader {
             ephemeral_owner: owner.to_raw(),
             ..NodeStat::default()
         };
-        let record = Record { stat, child_count: 0, acl: acl.as_slice().into() };
+        let record = Record { stat, child_count: 0, data_length, acl: acl.as_slice().into() };
         self.outstanding.set(asked.zxid, &path, Some(record));
         let Create { op, data, ttl_ms, .. } = create;
         Ok(match op {

@@ -12,12 +12,18 @@ use crate::tree::{Node, NodeStat};
 pub(super) struct Record {
     pub(super) stat: NodeStat,
     pub(super) child_count: usize,
+    pub(super) data_length: usize,
     pub(super) acl: Acls,
 }
 
 impl Record {
     fn of(node: &Node) -> Record {
-        Record { stat: *node.stored(), child_count: node.children().len(), acl: node.acl().clone() }
+        Record {
+            stat: *node.stored(),
+            child_count: node.children().len(),
+            data_length: node.data_length(),
+            acl: node.acl().clone(),
+        }
     }
 }
 

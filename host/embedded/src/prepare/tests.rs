@@ -10,7 +10,12 @@ const ORIGIN: Origin = Origin { server: 1, connection: 1 };
 const NOW: Now = Now { elapsed_ms: 0, wall_ms: 1_000 };
 
 fn options() -> LeaderOptions {
-    LeaderOptions { tick_ms: 500, extended_types: true, never_used_container_ms: None }
+    LeaderOptions {
+        tick_ms: 500,
+        extended_types: true,
+        never_used_container_ms: None,
+        enforce_quota: false,
+    }
 }
 
 struct Desk {

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use bytes::Bytes;
+
+use super::quota::Grown;
 use super::{Asked, Leader};
 use crate::protocol::{ErrorCode, Permissions, Write};
 use crate::replica::Replica;
@@ -22,7 +25,8 @@ impl Leader {
             Write::Delete { path, version } => self.prepare_delete(replica, asked, path, version),
             Write::SetData { path, data, version } => {
                 self.check_session(asked)?;
-                let version = self.next_version(replica, asked, &path, version)?;
+                let length = data.as_ref().map_or(0, Bytes::len);
+                let version = self.next_version(replica, asked, &path, length, version)?;
                 Ok(Txn::SetData(SetDataTxn { path, data, version }))
             }
             Write::SetAcl { path, acl, version } => {
@@ -107,12 +111,16 @@ impl Leader {
         replica: &Replica,
         asked: &Asked,
         path: &str,
+        data_length: usize,
         version: i32,
     ) -> Result<i32, ErrorCode> {
         check_path(path)?;
         let mut node = self.outstanding.get(replica, path)?;
         access::check(&node.acl, Permissions::WRITE, &asked.ids)?;
+        let grown = Grown { nodes: 0, from: node.data_length, to: data_length };
+        self.check_quota(replica, asked, path, grown)?;
         let version = next(node.stat.version, version)?;
+        node.data_length = data_length;
         node.stat.version = version;
         node.stat.mzxid = asked.zxid;
         node.stat.mtime_ms = asked.now.wall_ms;

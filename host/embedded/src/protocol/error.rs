@@ -25,11 +25,12 @@ pub enum ErrorCode {
     SessionMoved,
     NoWatcher,
     ReconfigDisabled,
+    QuotaExceeded,
     /// A code from a log that this server does not produce itself.
     Other(i32),
 }
 
-const CODES: [(ErrorCode, i32); 17] = [
+const CODES: [(ErrorCode, i32); 18] = [
     (ErrorCode::RuntimeInconsistency, -2),
     (ErrorCode::Marshalling, -5),
     (ErrorCode::Unimplemented, -6),
@@ -47,6 +48,7 @@ const CODES: [(ErrorCode, i32); 17] = [
     (ErrorCode::SessionMoved, -118),
     (ErrorCode::NoWatcher, -121),
     (ErrorCode::ReconfigDisabled, -123),
+    (ErrorCode::QuotaExceeded, -125),
 ];
 
 impl ErrorCode {

@@ -38,7 +38,7 @@ pub(super) enum Phase {
     /// Nothing has come in.
     New,
     /// The leader is being asked for the session. What the client sends meanwhile waits.
-    Opening { client: ConnectRequest, stash: Vec<Bytes> },
+    Opening { client: ConnectRequest, stash: Vec<(Bytes, Now)> },
     /// It serves.
     Open,
 }
@@ -48,6 +48,7 @@ pub(super) enum Phase {
 pub(super) struct Pending {
     pub(super) xid: i32,
     pub(super) op: OpCode,
+    /// When it came in.
     pub(super) received: Now,
     /// See [`Connection::outstanding_bytes`].
     pub(super) bytes: usize,
@@ -124,7 +125,7 @@ impl Connection {
 
     /// How many bytes came in with them, and what their `auth` stand for.
     pub fn outstanding_bytes(&self) -> usize {
-        self.pending_bytes + self.stash().iter().map(Bytes::len).sum::<usize>()
+        self.pending_bytes + self.stash().iter().map(|(frame, _)| frame.len()).sum::<usize>()
     }
 
     /// How many of them may be reads. Their answers are made one right after the other, as soon as
@@ -133,7 +134,7 @@ impl Connection {
         self.pending_reads + self.stash().len()
     }
 
-    fn stash(&self) -> &[Bytes] {
+    fn stash(&self) -> &[(Bytes, Now)] {
         match &self.phase {
             Phase::Opening { stash, .. } => stash,
             Phase::New | Phase::Open => &[],

@@ -79,8 +79,8 @@ impl Member {
         self.statistics.sent += 1;
         let frame = ConnectResponse { timeout_ms, session_id, password }.encode(&client);
         self.deliveries.push(Delivery::Reply { connection, frame });
-        for frame in stash {
-            self.receive(connection, &frame, now);
+        for (frame, arrived) in stash {
+            self.receive_late(connection, &frame, arrived, now);
         }
     }
 

@@ -11,7 +11,7 @@ use crate::protocol::{Command, ErrorCode, Frame, OpCode, Read, Reply, Write};
 use crate::time::Now;
 
 impl Member {
-    pub(super) fn request(&mut self, connection: u64, frame: &[u8], now: Now) {
+    pub(super) fn request(&mut self, connection: u64, frame: &[u8], received: Now, now: Now) {
         let Ok(Frame { xid, op, command }) = Frame::decode(frame) else {
             return self.close(connection);
         };
@@ -47,7 +47,7 @@ impl Member {
             }
         };
         if let Some(peer) = self.connections.get_mut(&connection) {
-            peer.push(Pending { xid, op, received: now, bytes, wait });
+            peer.push(Pending { xid, op, received, bytes, wait });
         }
         self.advance(connection, now);
     }

@@ -27,8 +27,12 @@ struct Ensemble {
 
 impl Ensemble {
     fn new() -> Self {
-        let options =
-            LeaderOptions { tick_ms: 500, extended_types: false, never_used_container_ms: None };
+        let options = LeaderOptions {
+            tick_ms: 500,
+            extended_types: false,
+            never_used_container_ms: None,
+            enforce_quota: false,
+        };
         let member = |id: u8| {
             let options = MemberOptions {
                 server_id: u64::from(id),

@@ -119,7 +119,8 @@ impl Node {
         }
     }
 
-    pub(super) fn data_length(&self) -> usize {
+    /// How many bytes of data it has.
+    pub fn data_length(&self) -> usize {
         self.data.as_ref().map_or(0, Bytes::len)
     }
 
@@ -166,6 +167,11 @@ impl Node {
         self.stat.version = version;
         self.stat.mzxid = zxid;
         self.stat.mtime_ms = time_ms;
+    }
+
+    /// Sets data that is counted, and not anybody's change.
+    pub(super) fn replace_data(&mut self, data: Bytes) {
+        self.data = Some(data);
     }
 
     pub(super) fn set_acl(&mut self, acl: Acls, version: i32) {

@@ -5,14 +5,16 @@
 
 use std::net::TcpStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use wok_embedded::protocol::{Acl, OpCode};
 
 use crate::client::{Client, create};
 use crate::killed::{Load, check, next, read};
 use crate::mounts;
-use crate::process::Process;
+use crate::process::{Process, Setup};
 
+const PATIENCE: Duration = Duration::from_secs(60);
 /// No snapshots but those of a first start.
 const NEVER: u64 = u64::MAX;
 
@@ -126,16 +128,69 @@ fn a_full_disk_ends_the_server_and_room_brings_back_what_was_answered() {
     assert!(failure.contains("No space left on device"), "{failure}");
     server.stop();
 
-    // Still full: it starts, and keeps its word by not giving any.
+    // Still full, to the last byte: it starts, and keeps its word by not giving any.
+    let rest = disk.join("rest");
+    std::fs::write(&rest, vec![1; 1 << 20]).expect_err("more than there is");
     let mut server = Process::start(&disk, NEVER);
     let hello = crate::client::Hello::default();
     assert!(Client::greet(&server.address, &hello).is_none(), "a session that is not kept");
     assert!(server.failure().contains("No space left on device"));
     server.stop();
 
-    std::fs::remove_file(filler).unwrap();
+    for file in [filler, rest] {
+        std::fs::remove_file(file).unwrap();
+    }
     let server = Process::start(&disk, NEVER);
     check_nodes(&server.address, (0..answered).map(|number| format!("a-{number}")).collect());
+    server.stop();
+}
+
+#[test]
+fn a_disk_with_less_room_than_the_log_grows_by_is_used_to_its_end() {
+    let test = "failing::a_disk_with_less_room_than_the_log_grows_by_is_used_to_its_end";
+    let Some(mounts) = mounts::inside(test, mounts::Right::AnyUser) else { return };
+    let disk = mounts.memory("disk", "3m");
+    let filler = disk.join("filler");
+    std::fs::write(&filler, vec![1; 100_000]).unwrap();
+    let setup = Setup { preallocation: 4 << 20, ..Setup::default() };
+    let mut server = Process::start_with(&disk, setup);
+    let answered = fill(&mut Client::connect(&server.address), "a");
+    // Of ten thousand bytes each, and a little.
+    assert!(answered > 280, "{answered}");
+    let failure = server.failure();
+    assert!(failure.contains("No space left on device"), "{failure}");
+    assert!(failure.contains("make room on its disk"), "{failure}");
+    server.stop();
+    std::fs::remove_file(filler).unwrap();
+    let server = Process::start_with(&disk, setup);
+    check_nodes(&server.address, (0..answered).map(|number| format!("a-{number}")).collect());
+    server.stop();
+}
+
+#[test]
+fn connections_leave_the_files_their_descriptors() {
+    let scratch = tempfile::tempdir().unwrap();
+    let setup = Setup { snapshot_count: 20, open_files: 64, ..Setup::default() };
+    let server = Process::start_with(scratch.path(), setup);
+    let mut client = Client::connect(&server.address);
+    let others: Vec<_> = (0..200).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    // Every twentieth needs another log, and a snapshot.
+    for number in 0..100 {
+        client.created(&format!("/{number}"), 0);
+    }
+    let files = std::fs::read_dir(scratch.path().join("version-2")).unwrap();
+    assert!(files.count() >= 4, "snapshots, and the logs since");
+    drop(others);
+    let hello = crate::client::Hello::default();
+    let begun = Instant::now();
+    // Whoever comes before the server has seen them go is sent away.
+    while Client::greet(&server.address, &hello).is_none() {
+        assert!(begun.elapsed() < PATIENCE, "there is room for others again");
+        client.call(OpCode::Ping, |_| {});
+    }
+    server.stop();
+    let server = Process::start_with(scratch.path(), setup);
+    check_nodes(&server.address, (0..100).map(|number| number.to_string()).collect());
     server.stop();
 }
 

@@ -11,8 +11,7 @@ const DIRECTORY: &str = "WOK_SERVED_DIRECTORY";
 const SNAPSHOT_COUNT: &str = "WOK_SERVED_SNAPSHOT_COUNT";
 const SAYS: &str = "serving on ";
 const FAILED: &str = "failed: ";
-/// Small, so that logs on small disks grow more than once.
-const PREALLOCATION: u64 = 64 << 10;
+const PREALLOCATION: &str = "WOK_SERVED_PREALLOCATION";
 
 /// Serves until it is killed, or whoever started it is gone.
 #[test]
@@ -21,7 +20,7 @@ fn serve_if_this_process_is_told_to() {
     let options = ServerOptions {
         data_dir: Some(directory.into()),
         snapshot_count: std::env::var(SNAPSHOT_COUNT).unwrap().parse().unwrap(),
-        preallocation: PREALLOCATION,
+        preallocation: std::env::var(PREALLOCATION).unwrap().parse().unwrap(),
         ..ServerOptions::for_tests()
     };
     let say = |what: &str, text: &str| {
@@ -55,16 +54,38 @@ pub(crate) struct Process {
     output: BufReader<ChildStdout>,
 }
 
+/// How a server is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) snapshot_count: u64,
+    pub(crate) preallocation: u64,
+    pub(crate) open_files: u64,
+}
+
+impl Default for Setup {
+    /// Small steps, so that logs on small disks grow more than once.
+    fn default() -> Self {
+        Setup { snapshot_count: u64::MAX, preallocation: 64 << 10, open_files: 1_000 }
+    }
+}
+
 #[allow(dead_code, reason = "not every test that starts one needs all of it")]
 impl Process {
     pub(crate) fn start(directory: &Path, snapshot_count: u64) -> Process {
+        Process::start_with(directory, Setup { snapshot_count, ..Setup::default() })
+    }
+
+    pub(crate) fn start_with(directory: &Path, setup: Setup) -> Process {
+        let Setup { snapshot_count, preallocation, open_files } = setup;
         // A file that must not grow is then an error to the server, and not its end.
+        let script = format!("trap '' XFSZ; ulimit -n {open_files}; exec \"$0\" \"$@\"");
         let mut child = Command::new("sh")
-            .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
+            .args(["-c", &script])
             .arg(std::env::current_exe().unwrap())
             .args(["--exact", "--nocapture", "process::serve_if_this_process_is_told_to"])
             .env(DIRECTORY, directory)
             .env(SNAPSHOT_COUNT, snapshot_count.to_string())
+            .env(PREALLOCATION, preallocation.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,6 +1,6 @@
 //! Snapshots that are taken while txns go on.
 
-use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
 
 use proptest::prelude::*;
 use wok_embedded::files::{SnapshotNode, SnapshotWriter, encode_entry, purge};
@@ -119,6 +119,35 @@ fn a_child_whose_parent_is_deleted_again_on_replay_leaves_nothing_behind() {
     assert_eq!(dump(&restart(scratch.path()).0), expected);
 }
 
+/// The nodes of a snapshot are of different times, and so is what was counted of them.
+#[test]
+fn quotas_are_counted_anew_from_a_snapshot_that_was_taken_while_txns_went_on() {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut world = World::open(scratch.path());
+    world.ask(1, Write::CreateSession { timeout_ms: 1_000 });
+    world.ask(1, create("/a", b"data", 0));
+    for path in ["", "/zookeeper_limits", "/zookeeper_stats"] {
+        world.ask(1, create(&format!("/zookeeper/quota/a{path}"), b"count=9,bytes=9", 0));
+    }
+    let mut taking = Taking::begin(&mut world);
+    // The root, and what is to be counted, but not the count.
+    taking.take(&world, 2);
+    for name in ["b", "c", "z"] {
+        world.ask(1, create(&format!("/a/{name}"), b"more", 0));
+    }
+    world.ask(1, Write::Delete { path: "/a/c".to_owned(), version: -1 });
+    taking.take(&world, usize::MAX);
+    taking.writer.finish(taking.zxid).unwrap();
+    world.ask(1, Write::SetData { path: "/a/z".to_owned(), data: None, version: -1 });
+    let stats = world.replica.tree().get("/zookeeper/quota/a/zookeeper_stats").unwrap();
+    assert_eq!(stats.data().unwrap(), "count=3,bytes=8");
+    let expected = dump(&world.replica);
+    drop(world);
+    let (replica, recovery) = restart(scratch.path());
+    assert_eq!(recovery.snapshot.unwrap().extension().unwrap(), "5");
+    assert_eq!(dump(&replica), expected);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -156,11 +185,13 @@ proptest! {
         let proposal = world.prepare(1, create("/torn", b"lost", 0));
         let mut entry = Vec::new();
         encode_entry(&proposal.header, &proposal.txn, &mut entry);
-        world.roll();
         let logs = world.directory.logs().unwrap();
         let last = world.directory.log(*logs.last().unwrap());
-        let mut file = std::fs::File::options().append(true).open(last).unwrap();
-        file.write_all(&entry[..torn.index(entry.len())]).unwrap();
+        let bytes = std::fs::read(&last).unwrap();
+        let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+        let file = std::fs::File::options().write(true).open(last).unwrap();
+        file.set_len(bytes.len().max(end + 200) as u64).unwrap();
+        file.write_all_at(&entry[..torn.index(entry.len())], end as u64).unwrap();
         let expected = dump(&world.replica);
         drop((taking, world));
         let (replica, _) = restart(scratch.path());

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -44,18 +45,24 @@ fn log() -> Log {
     Log { scratch, path, bytes, entries }
 }
 
+/// So many zeros stay behind the last txn.
+const ROOM: usize = 16;
+
 #[test]
 fn a_torn_end_is_cut_and_told_of_at_every_byte() {
     let log = log();
     let last = log.entries[3];
-    fs::write(&log.path, &log.bytes[..last]).unwrap();
+    let mut bytes = log.bytes[..last].to_vec();
+    bytes.resize(last + ROOM, 0);
+    fs::write(&log.path, &bytes).unwrap();
     let (before, recovery) = restart(log.scratch.path());
     assert_eq!((recovery.replayed, recovery.torn.len()), (3, 0));
     for end in last + 1..log.bytes.len() {
-        for zeros in [0, 100] {
+        // There is room for the txn before it is written.
+        for length in [log.bytes.len() + ROOM, 4096] {
             let mut bytes = log.bytes[..end].to_vec();
             let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-            bytes.resize(end + zeros, 0);
+            bytes.resize(length, 0);
             fs::write(&log.path, &bytes).unwrap();
             let (replica, recovery) = restart(log.scratch.path());
             assert_eq!(dump(&replica), dump(&before));
@@ -63,9 +70,9 @@ fn a_torn_end_is_cut_and_told_of_at_every_byte() {
             // The first bytes of an entry are zeros: they are not told from room for more.
             let expected = (last as u64, used.saturating_sub(last) as u64);
             let expected = if used > last { vec![expected] } else { Vec::new() };
-            assert_eq!(torn, expected, "cut at {end}, then {zeros} zeros");
+            assert_eq!(torn, expected, "torn at {end} of {length}");
             if !torn.is_empty() {
-                assert_eq!(fs::metadata(&log.path).unwrap().len(), last as u64);
+                assert_eq!(fs::metadata(&log.path).unwrap().len(), (last + ROOM) as u64);
                 let (_, recovery) = restart(log.scratch.path());
                 assert_eq!(recovery.torn, [], "it is cut once");
             }
@@ -73,17 +80,79 @@ fn a_torn_end_is_cut_and_told_of_at_every_byte() {
     }
 }
 
+/// What a start says that is refused, and the directory is as it was.
+#[track_caller]
+fn refusal(log: &Log) -> FilesError {
+    let before = fs::read(&log.path).unwrap();
+    let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
+    let error = recover(&directory, 0, u64::MAX).expect_err("a log that lost something");
+    assert_eq!(fs::read(&log.path).unwrap(), before, "nothing is touched");
+    assert!(error.to_string().contains(&log.path.display().to_string()), "{error}");
+    error
+}
+
+/// A server leaves none like that: what it answered is gone.
 #[test]
-fn a_log_without_its_header_is_removed_and_told_of() {
-    for length in [0, 7, 15] {
-        let log = log();
-        let path = log.path.with_file_name("log.5");
-        fs::write(&path, &log.bytes[..length]).unwrap();
-        let (_, recovery) = restart(log.scratch.path());
-        assert_eq!(recovery.torn.len(), 1);
-        assert!(!path.exists());
-        assert_eq!(recovery.last_zxid, 4);
+fn a_log_that_was_cut_is_refused_at_every_byte_and_its_remedy_gives_up_no_more_than_it_says() {
+    let log = log();
+    let mut whole = log.bytes.clone();
+    whole.resize(log.bytes.len() + ROOM, 0);
+    for length in 16..whole.len() {
+        fs::write(&log.path, &whole[..length]).unwrap();
+        let error = refusal(&log);
+        let FilesError::DamagedLog { offset, after_zxid, .. } = error else { panic!("{error}") };
+        let begin = log.entries.iter().rposition(|begin| *begin <= length).unwrap();
+        // Cut within an entry's first zeros, or behind it, it is that entry's end that is lost.
+        assert_eq!(offset, log.entries[begin] as u64, "cut to {length}");
+        assert_eq!(usize::try_from(after_zxid).unwrap(), begin, "cut to {length}");
+        if [log.entries[1], log.entries[2] - 1].contains(&length) {
+            let error = error.to_string();
+            let remedy = error.split('`').nth(1).unwrap();
+            let status = Command::new("sh").args(["-c", remedy]).status().unwrap();
+            assert!(status.success(), "{remedy}");
+            let (_, recovery) = restart(log.scratch.path());
+            assert_eq!((recovery.last_zxid, recovery.torn), (after_zxid, vec![]), "{remedy}");
+        }
     }
+    fs::write(&log.path, &whole).unwrap();
+    assert_eq!(restart(log.scratch.path()).1.last_zxid, 4);
+}
+
+#[test]
+fn a_log_without_its_beginning_is_refused_as_apache_refuses_it() {
+    let log = log();
+    for bytes in [&log.bytes[..0], &log.bytes[..7], &log.bytes[..15], &[0; 4096]] {
+        fs::write(&log.path, bytes).unwrap();
+        let error = refusal(&log);
+        let FilesError::NoLog { length, .. } = error else { panic!("{error}") };
+        assert_eq!(length, bytes.len() as u64);
+        assert!(error.to_string().contains("put back a copy of the file"), "{error}");
+    }
+    // Its remedy.
+    fs::remove_file(&log.path).unwrap();
+    assert_eq!(restart(log.scratch.path()).1.last_zxid, 0);
+}
+
+/// Apache ZooKeeper does not keep room behind every txn, and mostly has some.
+#[test]
+fn a_log_of_apaches_may_be_torn_where_zeros_follow_and_nowhere_else() {
+    let log = log();
+    let last = log.entries[3];
+    let mut apaches = log.bytes.clone();
+    apaches[8..16].fill(0);
+    let write = |end: usize, length: usize| {
+        let mut bytes = apaches[..end].to_vec();
+        bytes.resize(length, 0);
+        fs::write(&log.path, bytes).unwrap();
+    };
+    write(last + 40, last + 40);
+    let error = refusal(&log);
+    assert!(matches!(error, FilesError::DamagedLog { after_zxid: 3, .. }), "{error}");
+    write(last + 40, 4096);
+    assert_eq!(restart(log.scratch.path()).1.torn.len(), 1);
+    write(last, last);
+    let (_, recovery) = restart(log.scratch.path());
+    assert_eq!((recovery.last_zxid, recovery.torn), (3, vec![]));
 }
 
 #[test]
@@ -98,11 +167,15 @@ fn every_flipped_byte_before_the_last_txn_is_refused() {
             fs::write(&log.path, &bytes).unwrap();
             let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
             let error = recover(&directory, 0, u64::MAX).expect_err("a flipped byte");
-            let FilesError::DamagedLog { path, offset, .. } = &error else { panic!("{error}") };
-            assert_eq!(path, &log.path);
-            let begin = log.entries.iter().rev().find(|begin| **begin <= at).copied();
-            assert_eq!(*offset, begin.unwrap_or(0) as u64, "byte {at}");
-            assert!(error.to_string().contains("truncate -s"), "{error}");
+            if at < 8 {
+                assert!(matches!(error, FilesError::NoLog { .. }), "{error}");
+            } else {
+                let FilesError::DamagedLog { path, offset, .. } = &error else { panic!("{error}") };
+                assert_eq!(path, &log.path);
+                let begin = log.entries.iter().rev().find(|begin| **begin <= at).copied();
+                assert_eq!(*offset, begin.unwrap() as u64, "byte {at}");
+                assert!(error.to_string().contains("truncate -s"), "{error}");
+            }
             assert_eq!(fs::read(&log.path).unwrap(), bytes, "nothing is touched");
         }
     }
@@ -134,6 +207,7 @@ fn missing_txns_are_refused_unless_a_new_epoch_begins() {
         world_txn.header.zxid = zxid;
         let mut bytes = log.bytes[..16].to_vec();
         encode_entry(&world_txn.header, &world_txn.txn, &mut bytes);
+        bytes.extend([0; ROOM]);
         let path = directory.log(zxid);
         fs::write(&path, bytes).unwrap();
         path

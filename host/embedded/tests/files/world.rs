@@ -22,8 +22,12 @@ impl World {
     pub(crate) fn open(root: &Path) -> World {
         let directory = Arc::new(DataDir::take(root).unwrap());
         let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
-        let options =
-            LeaderOptions { tick_ms: 500, extended_types: true, never_used_container_ms: None };
+        let options = LeaderOptions {
+            tick_ms: 500,
+            extended_types: true,
+            never_used_container_ms: None,
+            enforce_quota: false,
+        };
         let leader = Leader::new(options, &replica, 0, 0, NOW);
         let log = LogOptions { preallocation: 4096, force_sync: false };
         let log = LogWriter::new(directory.clone(), log);

@@ -28,15 +28,20 @@ pub(crate) struct Apache {
 impl Apache {
     /// Starts a server on a data directory and waits until it serves.
     pub(crate) fn start(directory: &Path, snapshot_count: u64) -> Apache {
+        Apache::start_with(directory, snapshot_count, "extendedTypesEnabled=true")
+    }
+
+    /// With a line of its config, as by default it is.
+    pub(crate) fn start_with(directory: &Path, snapshot_count: u64, line: &str) -> Apache {
         for _ in 0..STARTS {
-            if let Some(apache) = Apache::try_start(directory, snapshot_count) {
+            if let Some(apache) = Apache::try_start(directory, snapshot_count, line) {
                 return apache;
             }
         }
         panic!("no port that stays free");
     }
 
-    fn try_start(directory: &Path, snapshot_count: u64) -> Option<Apache> {
+    fn try_start(directory: &Path, snapshot_count: u64, line: &str) -> Option<Apache> {
         let jar = std::env::var("WOK_ZOOKEEPER_JAR").unwrap_or_else(|_| JAR.to_owned());
         assert!(Path::new(&jar).exists(), "no Apache ZooKeeper at {jar}: run `cargo xtask setup`");
         let site = tempfile::tempdir().unwrap();
@@ -45,7 +50,7 @@ impl Apache {
         drop(listener);
         let config = format!(
             "tickTime=2000\ndataDir={}\nclientPortAddress=127.0.0.1\nclientPort={port}\n\
-             admin.enableServer=false\n4lw.commands.whitelist=*\nextendedTypesEnabled=true\n",
+             admin.enableServer=false\n4lw.commands.whitelist=*\n{line}\n",
             directory.display()
         );
         fs::write(site.path().join("zoo.cfg"), config).unwrap();

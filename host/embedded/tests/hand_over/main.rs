@@ -20,11 +20,11 @@ mod process;
 use std::fs;
 use std::path::Path;
 
-use wok_embedded::protocol::OpCode;
+use wok_embedded::protocol::{Acl, OpCode};
 
 use apache::Apache;
 use client::{Client, Hello, create};
-use picture::{picture, populate};
+use picture::{make, picture, populate};
 use process::Process;
 
 /// Small, so that snapshots are taken meanwhile.
@@ -130,6 +130,22 @@ fn a_directory_of_apaches_comes_to_us_and_back_after_a_clean_stop() {
 #[test]
 fn a_directory_of_apaches_comes_to_us_and_back_after_a_kill() {
     check_hand_over([Kind::Apache, Kind::Wok, Kind::Apache, Kind::Wok], End::Kill);
+}
+
+/// What the page on operations says of it.
+#[test]
+fn apache_drops_nodes_with_a_time_to_live_unless_it_is_told_not_to() {
+    for (line, expected) in [("extendedTypesEnabled=true", 0), ("extendedTypesEnabled=false", -101)]
+    {
+        let scratch = tempfile::tempdir().unwrap();
+        let server = Running::start(Kind::Wok, scratch.path());
+        let mut client = Client::connect(server.address());
+        make(&mut client, OpCode::CreateTtl, "/ttl", &Acl::open(), 5, Some(3_600_000));
+        server.end(End::Stop);
+        let apache = Apache::start_with(scratch.path(), SNAPSHOT_COUNT, line);
+        assert_eq!(Client::connect(&apache.address).exists("/ttl", false), expected, "{line}");
+        apache.stop();
+    }
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -24,7 +24,14 @@ pub(crate) fn picture(client: &mut Client) -> String {
     lines.join("\n")
 }
 
-fn make(client: &mut Client, op: OpCode, path: &str, acl: &[Acl], flags: i32, ttl: Option<i64>) {
+pub(crate) fn make(
+    client: &mut Client,
+    op: OpCode,
+    path: &str,
+    acl: &[Acl],
+    flags: i32,
+    ttl: Option<i64>,
+) {
     let answer = client.call(op, |w| {
         w.string(path);
         w.slice(None);
@@ -42,6 +49,17 @@ pub(crate) fn populate(client: &mut Client, round: usize) {
     let root = format!("/round-{round}");
     let path = |name: &str| format!("{root}/{name}");
     client.created(&root, 0);
+    // Whoever has the directory counts what is below the root from now on.
+    let quota = format!("/zookeeper/quota{root}");
+    for place in ["", "/zookeeper_limits", "/zookeeper_stats"] {
+        let answer = client.call(OpCode::Create, |w| {
+            w.string(&format!("{quota}{place}"));
+            w.slice(Some(b"count=3,bytes=9"));
+            Acl::encode_list(&Acl::open(), w);
+            w.int(0);
+        });
+        assert_eq!(answer.error, 0, "{quota}{place}");
+    }
     for _ in 0..25 {
         client.created(&path("sequential-"), 2);
     }

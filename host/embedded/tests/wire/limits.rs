@@ -118,6 +118,32 @@ fn a_slow_reader_hurts_only_itself_and_loses_nothing() {
 }
 
 #[test]
+fn the_time_until_an_answer_is_counted_from_when_the_request_came_in() {
+    const READS: i32 = 100;
+    let server = start();
+    let mut client = client_of_a_large_node(&server);
+    let mut burst = Vec::new();
+    for xid in 1..=READS {
+        burst.extend(framed(xid, OpCode::GetData, |w| watched(w, "/big", false)));
+    }
+    // Of reads alone.
+    word(server.connect_string(), "srst");
+    // All of them come in at once, and the last is answered when its client has taken the others.
+    client.stream.write_all(&burst).unwrap();
+    for xid in 1..=READS {
+        assert_eq!(client.answer().unwrap().xid, xid);
+    }
+    let mntr = word(server.connect_string(), "mntr");
+    let told = |name: &str| {
+        let value = mntr.lines().find_map(|line| line.strip_prefix(&format!("zk_{name}\t")));
+        value.unwrap().parse::<f64>().unwrap()
+    };
+    assert!(told("max_latency") >= 1.0 && told("avg_latency") > 0.0, "{mntr}");
+    assert!(told("min_latency") <= told("avg_latency"), "{mntr}");
+    assert!(told("avg_latency") <= told("max_latency"), "{mntr}");
+}
+
+#[test]
 fn reads_behind_a_write_are_not_all_answered_to_who_takes_no_answers() {
     const READS: i32 = 100;
     let server = start();

@@ -50,6 +50,14 @@ pub(super) fn tell(directory: &Path, recovery: &Recovery, printer: &Printer) {
         ],
         &text,
     );
+    if recovery.ttls > 0 {
+        let text = format!(
+            "{} of them have a time to live: Apache ZooKeeper drops those when it starts here, \
+             unless it has `extendedTypesEnabled=true`; without --extended-types I create no more",
+            recovery.ttls
+        );
+        printer.event("nodes-with-ttl", &[("nodes", json!(recovery.ttls))], &text);
+    }
     if let Some(why) = &recovery.snapshot_failure {
         let text = format!("no snapshot could be written: {why}; the logs are kept instead");
         printer.event("snapshot-failed", &[("message", json!(why))], &text);
