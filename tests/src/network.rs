@@ -127,8 +127,8 @@ impl Network {
     }
 
     fn around(&self, site: usize, each: impl Fn(usize, usize) -> Result<()>) -> Result<()> {
-        let others = (0..self.sites.len()).filter(|other| *other != site);
-        others.map(|other| each(site, other).and_then(|()| each(other, site))).collect()
+        let mut others = (0..self.sites.len()).filter(|other| *other != site);
+        others.try_for_each(|other| each(site, other).and_then(|()| each(other, site)))
     }
 }
 

@@ -47,6 +47,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
+        printer.never_wait();
         log_to_stderr(LOG_FOR_ONE, printer.output());
         let target = Target {
             module: ModuleSource::parse(&self.module),

@@ -247,7 +247,7 @@ fn validate<'a>(
     let for_module = module.clone().map(|module| ForModule {
         recipe: entry.name.to_owned(),
         module,
-        sha256: sha256.clone().flatten(),
+        sha256: sha256.flatten(),
         config: config.clone(),
         call: called.as_ref().and_then(|called| called.call.clone()),
         arguments: called.and_then(|called| called.arguments),

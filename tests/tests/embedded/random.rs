@@ -55,7 +55,7 @@ fn script(run: &mut Run, seed: u64) -> Result<()> {
     }
     run.call(sessions[0], create(&root))?;
     let quota = format!("/zookeeper/quota{root}");
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         run.call(sessions[0], create(&quota))?;
         let limits = Some(&b"count=4,bytes=9=;countHardLimit=12;byteHardLimit=14"[..]);
         run.call(sessions[0], create(&format!("{quota}/zookeeper_limits")).data(limits))?;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wok::participant::{Ending, Loss};
 use wok_tests::patience::eventually;
 
-use crate::scene::{Guest, Room, Scene};
+use crate::scene::{Guest, Scene};
 
 fn at_once(then: &str) -> Value {
     json!({"after-ms": 1, "then": then})

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::session::Acl;
+use crate::session::{Acl, ContactRule};
 
 #[test]
 fn a_full_file_becomes_its_values() {
@@ -16,6 +16,7 @@ fn a_full_file_becomes_its_values() {
             "[zookeeper]
 connect = \"zk1:2181,zk2\"
 session-timeout = \"20s\"
+contact = \"leader\"
 root = \"/wok\"
 auth = [{{ scheme = \"digest\", credentials-file = \"credentials\" }}]
 tls = {{ ca-file = \"ca.pem\", cert-file = \"cert.pem\", key-file = \"key.pem\" }}
@@ -49,6 +50,7 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, 
     assert_eq!(options.hosts, "zk1:2181,zk2:2181");
     assert_eq!(options.session_timeout, Duration::from_secs(20));
     assert_eq!(options.acl, Acl::Creator);
+    assert_eq!(options.contact, ContactRule::Leader);
     assert_eq!(options.auth[0].scheme, "digest");
     assert_eq!(
         options.tls.unwrap().identity.unwrap().key.expose(),
@@ -73,6 +75,10 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, 
     assert_eq!(held.stop_timeout, Duration::from_secs(2));
     assert_eq!(held.env.get("LEVEL").map(String::as_str), Some("info"));
 
+    check_orders(orders, &digest);
+}
+
+fn check_orders(orders: &Recipe, digest: &str) {
     assert_eq!(orders.name.as_str(), "orders");
     assert_eq!(orders.module, Module::Stock("lock".to_owned()));
     assert_eq!(orders.sha256.unwrap().to_string(), digest);

@@ -488,3 +488,13 @@ fn the_creators_acl_needs_a_creator() {
         "write \"creator\" or \"open\"",
     );
 }
+
+#[test]
+fn contact_is_the_word_of_the_quorum_or_of_the_leader() {
+    check_session(
+        "connect = \"a\"\nacl = \"open\"\ncontact = »\"follower\"",
+        "`zookeeper.contact`: nobody's word for a session is called \"follower\"",
+        "write \"quorum\", or \"leader\" to save the heartbeats' transactions at the price that the \
+         guide names",
+    );
+}
