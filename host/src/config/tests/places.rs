@@ -112,7 +112,7 @@ fn unknown_keys_are_told_what_they_may_have_meant() {
         "connect = \"a\"\n»oath = 1",
         "unknown key `oath` in `[zookeeper]`",
         "leave it out; the keys here are `connect`, `session-timeout`, `root`, `auth`, `sasl`, \
-         `tls`, `acl`",
+         `tls`, `acl`, `contact`",
     );
     // The key that is nearest is there already, so it cannot be what was meant.
     check_recipe(
