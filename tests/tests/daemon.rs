@@ -90,7 +90,7 @@ async fn term_stops_the_command_first_and_hands_over_to_the_next_daemon() -> Res
     let first = first.start()?;
     leads(&order, "first", 1).await?;
     let second = second.start()?;
-    second.wait_for_text("Waiting").await?;
+    second.wait_for_text("standing in line").await?;
     first.signal(Signal::TERM)?;
     assert_eq!(first.ended().await?.code(), Some(0));
     leads(&order, "second", 1).await?;
@@ -119,7 +119,7 @@ async fn a_killed_daemon_takes_its_command_along_before_another_leads() -> Resul
     let first = first.start()?;
     let before = leads(&order, "first", 1).await?;
     let second = second.start()?;
-    second.wait_for_text("Waiting").await?;
+    second.wait_for_text("standing in line").await?;
     first.signal(Signal::KILL)?;
     let after = leads(&order, "second", 1).await?;
     assert!(after > before);

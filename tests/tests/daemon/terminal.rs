@@ -52,7 +52,7 @@ async fn ctrl_c_ends_a_daemon_that_waits() -> Result<()> {
     leads(&order, "holder", 1).await?;
     let daemon = Daemon::new(server.address(), &root, &polite(&order, "it"))?;
     let mut running = daemon.start_in_a_terminal()?;
-    running.wait_for_text("Waiting").await?;
+    running.wait_for_text("standing in line").await?;
     running.write(CTRL_C)?;
     has_ended_in_order(&running).await?;
     let admin = Admin::connect(server.address()).await?;

@@ -68,9 +68,12 @@ async fn round(ground: &Ground, cut: Cut, kind: Kind, timeout: Duration) -> Resu
     let mut holder = kind.start(ground.holder(&places), timeout, &path, &order, "A")?;
     commands_run(&order, "A", holder.commands).await?;
     let mut waiter = kind.start(ground.waiter(&places), timeout, &path, &order, "B")?;
-    for _ in 0..waiter.commands {
-        waiter.running.wait_for_text(in_line(kind)).await?;
-    }
+    eventually("the next in line", async || {
+        let waiting = said(&waiter).iter().filter(|line| line.contains("standing in line")).count();
+        Ok((waiting >= waiter.commands).then_some(()))
+    })
+    .await
+    .with_context(|| format!("{:?}", said(&waiter)))?;
     ground.cut(cut, &places).await?;
     if cut.is_lasting() {
         // Twice what is patience elsewhere: servers notice after ten seconds, hold an election, and
@@ -93,13 +96,6 @@ async fn round(ground: &Ground, cut: Cut, kind: Kind, timeout: Duration) -> Resu
 /// What a host has printed so far.
 fn said(host: &Host) -> Vec<String> {
     host.running.lines().into_iter().map(|line| line.text).collect()
-}
-
-fn in_line(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Lock => "standing in line",
-        Kind::Daemon => "aiting",
-    }
 }
 
 /// The holder has said that its claims are lost, which it does when its commands are no more.
