@@ -91,7 +91,7 @@ connect = "{address}"
 module = "./{}"
 mount = "{path}"
 run = {{ call = "acquire" }}
-while-held = {{ exec = ["sh", "-c", {script}], stop-timeout = "5s" }}
+while-held = {{ exec = ["sh", "-c", {script}], stop-timeout = "4s" }}
 "#,
             self.module
         );
