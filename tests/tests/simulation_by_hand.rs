@@ -139,6 +139,11 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
         (text.replace("seed", "sead"), "sead"),
         (text.replace("ms = 9000", ""), "faults[0].ms: 0: a pause lasts"),
         (format!("servers = 1\n{}", text.replace("pause", "lag")), "faults[0].fault: a lag"),
+        (
+            format!("servers = 1\n{}", text.replace("pause", "link-cut")),
+            "faults[0].fault: a link-cut",
+        ),
+        (format!("{text}way = \"up\"\n"), "unknown variant `up`"),
         (format!("session-timeout-ms = 5\n{text}"), "session-timeout-ms: 5: from 1000"),
         (text.replace("at = { ms = 20 }", "request = { nth = 0 }"), "faults[0].when.nth: 0"),
         (

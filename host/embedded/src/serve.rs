@@ -188,6 +188,12 @@ impl Member {
         self.forget(connection);
     }
 
+    /// This server serves nobody any more: it has lost its leader, or the lead.
+    pub fn close_all(&mut self) {
+        let connections: Vec<u64> = self.connections.keys().copied().collect();
+        connections.into_iter().for_each(|connection| self.close(connection));
+    }
+
     /// A frame has come in, without its length.
     pub fn receive(&mut self, connection: u64, frame: &[u8], now: Now) {
         self.receive_late(connection, frame, now, now);

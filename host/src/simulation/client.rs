@@ -17,7 +17,8 @@ use super::history::{HostId, What};
 use super::network::{Counted, Inbox, Network};
 use super::recorder::Recorder;
 use crate::session::{
-    Acl, Connection, Ending, Ensemble, Event, Failure, Reply, Request, Watch, Watching, Write,
+    Acl, Connection, Ending, Ensemble, Event, Failure, Refusal, Reply, Request, Watch, Watching,
+    Write,
 };
 use crate::tasks::Tasks;
 
@@ -367,6 +368,10 @@ impl Inner {
 
     fn submit(&self, request: Request, acl: Acl) -> oneshot::Receiver<Result<Reply, Failure>> {
         let (answer, answered) = oneshot::channel();
+        if let Some(refusal) = refused(&request) {
+            answer.send(Err(refusal)).ok();
+            return answered;
+        }
         let mut state = self.state();
         let Some(link) = state.link.filter(|_| !state.is_killed) else {
             drop(state);
@@ -439,6 +444,21 @@ impl Inner {
             }
         }
     }
+}
+
+/// What the real one refuses by itself, without sending it.
+fn refused(request: &Request) -> Option<Failure> {
+    let writes = match request {
+        Request::Write(write) => std::slice::from_ref(write),
+        Request::Multi(writes) => writes,
+        _ => return None,
+    };
+    let is_of_root = |write: &Write| match write {
+        Write::Create { path, .. } | Write::Delete { path, .. } => path == "/",
+        Write::SetData { .. } | Write::Check { .. } => false,
+    };
+    let refusal = || Refusal::Other("bad arguments: can not create or delete root node".to_owned());
+    writes.iter().any(is_of_root).then(|| refusal().into())
 }
 
 /// Never completes for a watch that went with its client.

@@ -13,12 +13,15 @@ use wok_embedded::ServerVersion;
 
 use super::chance::Chance;
 use super::history::{FaultKind, HostId};
-use super::network::{Ambush, Counted, Inbox, Network};
+use super::network::{Ambush, Counted, Cut, Inbox, Network};
 use super::recorder::Recorder;
 use super::servers::Servers;
 
 /// How long an election takes.
 const ELECTION: Duration = Duration::from_millis(500);
+
+/// How often is looked whether something has come about.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// How long an ensemble may be silent before nothing more is expected of it: longer than any
 /// session lasts, in simulated time.
@@ -32,6 +35,7 @@ pub struct Ensemble {
     network: Network,
     inboxes: BTreeMap<Link, Inbox>,
     last_host: HostId,
+    cuts: Vec<Cut>,
 }
 
 /// A client's connection to a server.
@@ -78,7 +82,7 @@ impl Ensemble {
         let chance = Chance::new(seed, "network");
         let network = Network::new(servers, Arc::new(Recorder::new()), chance, sprung);
         drop(entered);
-        Ok(Ensemble { runtime, network, inboxes: BTreeMap::new(), last_host: 0 })
+        Ok(Ensemble { runtime, network, inboxes: BTreeMap::new(), last_host: 0, cuts: Vec::new() })
     }
 
     /// The servers' wall clock, in milliseconds since 1970.
@@ -87,8 +91,9 @@ impl Ensemble {
         self.network.wall_ms()
     }
 
-    /// The number of the server that leads, from 0.
-    pub fn leader(&self) -> usize {
+    /// The number of the server that leads, from 0; of several that believe so, of the one that was
+    /// elected last.
+    pub fn leader(&self) -> Option<usize> {
         self.network.leader()
     }
 
@@ -154,21 +159,56 @@ impl Ensemble {
         self.network.let_go(server);
     }
 
-    /// The leader is lost, and another one elected.
-    pub fn change_leader(&mut self) {
+    /// Two servers hear nothing of each other, until all is healed. Nobody is told.
+    pub fn cut(&mut self, one: usize, other: usize) {
+        let _entered = self.runtime.enter();
+        let cut = Cut { servers: vec![(one, other), (other, one)], hosts: Vec::new() };
+        self.network.cut(&cut);
+        self.cuts.push(cut);
+    }
+
+    /// All servers hear each other again. Waits until one leads and all others follow it.
+    pub fn heal(&mut self) {
+        let network = self.network.clone();
+        let cuts = std::mem::take(&mut self.cuts);
+        self.runtime.block_on(async { cuts.iter().for_each(|cut| network.heal(cut)) });
+        self.run_until(SILENCE, |network| network.is_whole());
+    }
+
+    /// Waits until clients can connect to a server. False if they never can.
+    pub fn until_serving(&mut self, server: usize) -> bool {
+        self.run_until(SILENCE, |network| network.serves(server));
+        let _entered = self.runtime.enter();
+        self.network.serves(server)
+    }
+
+    /// Time passes.
+    pub fn rest(&mut self, time: Duration) {
+        self.run_until(time, |_| false);
+    }
+
+    /// Lets time pass until it is so, but no more than that.
+    fn run_until(&mut self, at_most: Duration, is_so: impl Fn(&Network) -> bool) {
         let network = self.network.clone();
         self.runtime.block_on(async {
-            network.change_leader(ELECTION);
-            let elected = async {
-                while !network.has_leader() {
-                    tokio::time::sleep(ELECTION).await;
+            let waiting = async {
+                while !is_so(&network) {
+                    tokio::time::sleep(LOOK).await;
                 }
             };
             tokio::select! {
                 biased;
-                () = elected => {}
+                () = waiting => {}
+                () = tokio::time::sleep(at_most) => {}
                 () = network.clone().run() => {}
             }
         });
+    }
+
+    /// The leader is lost, and another one elected.
+    pub fn change_leader(&mut self) {
+        let network = self.network.clone();
+        self.runtime.block_on(async { network.change_leader(ELECTION) });
+        self.run_until(SILENCE, |network| network.is_whole());
     }
 }

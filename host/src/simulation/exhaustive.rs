@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::coverage::Coverage;
 use super::history::{Entry, FaultKind, HostId, What};
-use super::plan::{Fault, Plan, When};
+use super::plan::{Fault, Plan, Way, When};
 use super::subject::Subject;
 use super::verdict::Verdict;
 use super::workload;
@@ -49,7 +49,7 @@ pub fn exhaust(
         return Ok(Exhausted { failure: Some(begin), ..exhausted });
     }
     for ((host, when), fault) in cases {
-        let fault = Fault { fault, when: when.clone(), host: *host, ms: 0 };
+        let fault = Fault { fault, when: when.clone(), host: *host, ms: 0, way: Way::Both };
         let verdict = Verdict::of(subject, Plan { faults: vec![fault], ..calm.clone() })?;
         exhausted.runs += 1;
         exhausted.struck += u64::from(verdict.came() > 0);

@@ -169,6 +169,9 @@ pub enum What {
         host: Option<HostId>,
         /// The host calls it struck, by name: those in flight of the host or participant it hit.
         struck: Vec<String>,
+        /// Which servers and hosts do not hear each other from then on, in words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cut: Option<String>,
     },
     /// What the simulator did is over: a pause ended, a host is back, a server answers again.
     Healed {
@@ -344,6 +347,14 @@ pub enum FaultKind {
     Lag,
     /// Another server becomes the leader: all connections break, and a new epoch begins.
     LeaderChange,
+    /// Two servers do not hear each other, and nobody is told.
+    LinkCut,
+    /// A host and its server do not hear each other; others are within reach.
+    HostCut,
+    /// A server and the hosts at it are cut off from the other servers.
+    ServerCut,
+    /// The leader and the hosts at it are cut off from the other servers.
+    LeaderCut,
     /// The host's process is stopped and goes on later.
     Pause,
     /// The host's process is killed, and started again after a while.
@@ -358,7 +369,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them, in the order of the coverage table.
-    pub const ALL: [FaultKind; 13] = [
+    pub const ALL: [FaultKind; 17] = [
         FaultKind::LostBefore,
         FaultKind::LostAfter,
         FaultKind::Delay,
@@ -367,6 +378,10 @@ impl FaultKind {
         FaultKind::Move,
         FaultKind::Lag,
         FaultKind::LeaderChange,
+        FaultKind::LinkCut,
+        FaultKind::HostCut,
+        FaultKind::ServerCut,
+        FaultKind::LeaderCut,
         FaultKind::Pause,
         FaultKind::HostKill,
         FaultKind::GuestKill,
@@ -376,7 +391,18 @@ impl FaultKind {
 
     /// Whether it is nothing if it does not last.
     pub fn needs_time(self) -> bool {
-        matches!(self, FaultKind::Delay | FaultKind::Lag | FaultKind::Pause)
+        let is_slowness = matches!(self, FaultKind::Delay | FaultKind::Lag | FaultKind::Pause);
+        is_slowness || self.is_cut()
+    }
+
+    /// Whether it is the silence of a way.
+    pub fn is_cut(self) -> bool {
+        self.is_between_servers() || self == FaultKind::HostCut
+    }
+
+    /// Whether it is one between servers.
+    pub fn is_between_servers(self) -> bool {
+        matches!(self, FaultKind::LinkCut | FaultKind::ServerCut | FaultKind::LeaderCut)
     }
 
     /// Whether it is about one request, rather than about a host or the ensemble.
@@ -395,6 +421,10 @@ impl FaultKind {
             FaultKind::Move => "move",
             FaultKind::Lag => "lag",
             FaultKind::LeaderChange => "leader-change",
+            FaultKind::LinkCut => "link-cut",
+            FaultKind::HostCut => "host-cut",
+            FaultKind::ServerCut => "server-cut",
+            FaultKind::LeaderCut => "leader-cut",
             FaultKind::Pause => "pause",
             FaultKind::HostKill => "host-kill",
             FaultKind::GuestKill => "guest-kill",

@@ -15,6 +15,7 @@
 //! | M6 | `grants` | somebody is granted before another who came earlier and still stands in line |
 //! | M7 | `leftovers` | a contender outlives its request, or one request has two |
 //! | M8 | `linear` | what callers saw is no mutex with growing fences, whatever the order in which it happened |
+//! | Q1 | `quorum` | somebody is granted a claim, or acts on one, though the newest txn of its session is long ago |
 //! | V1 | `consent` | an ephemeral znode is deleted by another session than its own |
 //! | W1 | `waiting` | a waiter whose turn it is, or any call at all, stays blocked; or one is turned away without a fault |
 //! | W2 | `grants` | a wait succeeds though its condition never held, or is answered with a fence that is not held |
@@ -42,6 +43,7 @@ mod linear;
 mod observers;
 mod people;
 mod polling;
+mod quorum;
 mod truth;
 mod waiting;
 mod watches;
@@ -197,6 +199,7 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
                 linear::check(&case, "M8", &mut found);
             }
             beliefs::check(&case, "M5", "M5", &mut found);
+            quorum::check(&case, "Q1", &mut found);
             waiting::check_turns(&case, "W1", &mut found);
             waiting::check_refusals(&case, "W1", &mut found);
             polling::check(&case, "H1", &mut found);
@@ -208,6 +211,7 @@ pub fn judge(history: &[Entry], interface: Interface) -> Vec<Violation> {
             grants::check_growth(&case, "E1", &mut found);
             grants::check_condition(&case, "W2", &mut found);
             beliefs::check(&case, "E2", "E3", &mut found);
+            quorum::check(&case, "Q1", &mut found);
             waiting::check_turns(&case, "E3", &mut found);
             waiting::check_refusals(&case, "E3", &mut found);
             observers::check(&case, "E4", &mut found);

@@ -1,5 +1,7 @@
 //! Does to a run what its plan says is to be done to it.
 
+mod cuts;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,12 +124,16 @@ impl Nemesis {
             }
             FaultKind::Lag => self.lag(host, lasts),
             FaultKind::LeaderChange => {
-                if self.world.network.has_leader() {
+                if self.world.network.leader().is_some() {
                     self.world.recorder.fault(kind, None, Victims::All);
                     self.world.network.change_leader(lasts);
                     self.heal_after(lasts, kind, None, || {});
                 }
             }
+            FaultKind::LinkCut
+            | FaultKind::HostCut
+            | FaultKind::ServerCut
+            | FaultKind::LeaderCut => self.cut(fault),
             FaultKind::Pause => self.pause(host, lasts),
             FaultKind::HostKill => self.kill_host(host, lasts),
             FaultKind::GuestKill => {
@@ -168,7 +174,8 @@ impl Nemesis {
 
     fn lag(&self, host: HostId, lasts: Duration) {
         let number = usize::try_from(host).unwrap_or(0);
-        let Some((server, hosts)) = self.world.network.follower(number) else { return };
+        let Some(server) = self.world.network.follower(number) else { return };
+        let hosts = self.world.network.hosts_at(server);
         self.world.recorder.fault(FaultKind::Lag, None, Victims::Hosts(hosts));
         self.world.network.lag(server, lasts / 2);
         let network = self.world.network.clone();
@@ -239,7 +246,7 @@ impl Nemesis {
         self.over.cancel();
         self.lasting.join().await;
         // It may be a moment behind. Simulated time passes at once.
-        while !self.world.network.has_leader() {
+        while !self.world.network.is_whole() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

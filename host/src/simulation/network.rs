@@ -1,6 +1,8 @@
 //! What is between the hosts and the ensemble, and what drives the ensemble: everything that
 //! happens there happens at a moment of an agenda, in an order that follows from the seed.
 
+mod connections;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,8 +16,8 @@ use wok_embedded::time::Now;
 use super::chance::Chance;
 use super::history::{FaultKind, HostId, ParticipantId};
 use super::nature::BEGIN_WALL_MS;
-use super::recorder::{Recorder, Victims};
-use super::servers::{Servers, TICK_MS};
+use super::recorder::Recorder;
+use super::servers::{Alarm, Servers, TICK_MS};
 
 /// How often empty containers are removed: far more often than for real, so that directories go
 /// away under the recipes.
@@ -24,6 +26,8 @@ const SWEEP_MS: u64 = 2_500;
 /// How long a frame is on its way, and a txn on its way to a majority of disks.
 const WIRE_US: (u64, u64) = (300, 2_000);
 const COMMIT_US: (u64, u64) = (500, 3_000);
+/// How long servers that look for a leader take to find or elect one.
+const ELECTION_US: (u64, u64) = (200_000, 1_000_000);
 /// How far servers are behind: at least this, and at most one of those, as the seed decides.
 const LEAST_LAG_US: u64 = 200;
 const MOST_LAG_US: [u64; 4] = [6_000, 6_000, 40_000, 250_000];
@@ -66,7 +70,8 @@ struct State {
     next_due: u64,
     links: BTreeMap<u64, Link>,
     next_link: u64,
-    commits_due: usize,
+    /// By server, if it leads.
+    commits_due: Vec<usize>,
     /// By server: how many applies are on the agenda, when the last of them is, and how slow the
     /// server is just now.
     applies: Vec<(usize, u64)>,
@@ -75,6 +80,8 @@ struct State {
     lag_us: BTreeMap<usize, u64>,
     delay_us: BTreeMap<HostId, u64>,
     is_electing: bool,
+    /// Hosts that do not reach a server, by how many faults.
+    cuts: BTreeMap<(HostId, usize), usize>,
     requests: BTreeMap<HostId, u64>,
     ambushes: BTreeMap<(HostId, u64), Vec<Ambush>>,
     next_ambushes: BTreeMap<HostId, Vec<Ambush>>,
@@ -92,8 +99,21 @@ struct Link {
     up_until: u64,
     down_until: u64,
     is_half_open: bool,
+    /// The client's end is closed; what it had sent still gets to the server.
+    is_left: bool,
     /// The connection breaks instead of delivering the reply to this request.
     breaks_at: Option<i32>,
+    /// What waits for the way to be healed, in each direction.
+    waiting: Vec<Due>,
+}
+
+/// Which ways are cut, in silence: nobody is told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// From one server to another.
+    pub(super) servers: Vec<(usize, usize)>,
+    /// Between a host and a server, both ways.
+    pub(super) hosts: Vec<(HostId, usize)>,
 }
 
 /// What is on the agenda.
@@ -109,20 +129,23 @@ enum Due {
     },
     /// The server learns that the client is gone.
     Hangup {
-        server: usize,
         link: u64,
     },
     /// The client learns that the server has closed.
     Closed {
         link: u64,
     },
-    Commit,
+    Commit {
+        server: usize,
+    },
     Apply {
         server: usize,
     },
     Tick,
     Sweep,
-    Elected,
+    /// Servers that look for a leader find or elect one.
+    Settle,
+    Alarm(Alarm),
 }
 
 impl Network {
@@ -136,6 +159,7 @@ impl Network {
     ) -> Self {
         let mut state = State {
             applies: vec![(0, 0); servers.count()],
+            commits_due: vec![0; servers.count()],
             servers,
             began: Instant::now(),
             recorder,
@@ -145,11 +169,11 @@ impl Network {
             next_due: 0,
             links: BTreeMap::new(),
             next_link: 1,
-            commits_due: 0,
             held: BTreeSet::new(),
             lag_us: BTreeMap::new(),
             delay_us: BTreeMap::new(),
             is_electing: false,
+            cuts: BTreeMap::new(),
             requests: BTreeMap::new(),
             ambushes: BTreeMap::new(),
             next_ambushes: BTreeMap::new(),
@@ -193,7 +217,7 @@ impl Network {
         self.state().servers.count()
     }
 
-    /// Connects a host to a server; refused while the ensemble has no leader.
+    /// Connects a host to a server; refused while the server has no leader.
     pub(super) fn connect(&self, host: HostId, server: usize) -> Option<(u64, Inbox)> {
         self.change(|state| state.connect(host, server))
     }
@@ -258,15 +282,37 @@ impl Network {
         self.change(|state| state.held.insert(server));
     }
 
-    /// One of the servers that follow, and the hosts that are connected to it. The leader itself is
-    /// never behind.
-    pub(super) fn follower(&self, number: usize) -> Option<(usize, BTreeSet<HostId>)> {
+    /// One of the servers that follow. The leader itself is never behind.
+    pub(super) fn follower(&self, number: usize) -> Option<usize> {
         let state = self.state();
-        let (count, leads) = (state.servers.count(), state.servers.leads());
-        let followers: Vec<_> = (0..count).filter(|server| *server != leads).collect();
-        let server = *followers.get(number.checked_rem(followers.len())?)?;
-        let links = state.links.values().filter(|link| link.server == server);
-        Some((server, links.map(|link| link.host).collect()))
+        let leads = state.servers.leads()?;
+        let followers = (0..state.servers.count()).filter(|server| *server != leads);
+        let followers: Vec<usize> = followers.collect();
+        followers.get(number.checked_rem(followers.len())?).copied()
+    }
+
+    /// The server that a host is connected to.
+    pub(super) fn server_of(&self, host: HostId) -> Option<usize> {
+        let state = self.state();
+        let mut links = state.links.values().rev();
+        links.find(|link| link.host == host && !link.is_left).map(|link| link.server)
+    }
+
+    /// The hosts that are connected to a server.
+    pub(super) fn hosts_at(&self, server: usize) -> BTreeSet<HostId> {
+        let state = self.state();
+        let links = state.links.values().filter(|link| link.server == server && !link.is_left);
+        links.map(|link| link.host).collect()
+    }
+
+    /// Cuts ways, of which nobody is told.
+    pub(super) fn cut(&self, cut: &Cut) {
+        self.change(|state| state.cut(cut));
+    }
+
+    /// Heals them: what was said meanwhile arrives where both ends are still there.
+    pub(super) fn heal(&self, cut: &Cut) {
+        self.change(|state| state.heal(cut));
     }
 
     /// A server that was held catches up.
@@ -293,14 +339,19 @@ impl Network {
         self.state().now().wall_ms
     }
 
-    /// The server that leads, or did last.
-    pub(super) fn leader(&self) -> usize {
+    /// The server that leads; of several that believe so, the one that was elected last.
+    pub(super) fn leader(&self) -> Option<usize> {
         self.state().servers.leads()
     }
 
-    /// Whether there is a leader.
-    pub(super) fn has_leader(&self) -> bool {
-        !self.state().is_electing
+    /// Whether clients can connect to a server.
+    pub(super) fn serves(&self, server: usize) -> bool {
+        self.state().servers.serves(server)
+    }
+
+    /// Whether one server leads and all others follow it.
+    pub(super) fn is_whole(&self) -> bool {
+        self.state().servers.is_whole()
     }
 
     /// Looks at what has been committed.
@@ -345,6 +396,7 @@ impl State {
     fn work(&mut self) {
         let now_us = self.now_us();
         loop {
+            self.note_committed();
             self.deliver();
             self.plan();
             let Some(entry) = self.agenda.first_entry().filter(|due| due.key().0 <= now_us) else {
@@ -355,29 +407,24 @@ impl State {
         }
     }
 
+    fn note_committed(&mut self) {
+        for committed in self.servers.take_committed() {
+            self.recorder.note(committed);
+        }
+    }
+
     fn act(&mut self, due: Due) {
         let now = self.now();
         match due {
-            Due::ToServer { link, frame } => {
-                if let Some(server) = self.links.get(&link).map(|link| link.server) {
-                    self.servers.receive(server, link, &frame, now);
+            Due::ToServer { link, .. }
+            | Due::ToClient { link, .. }
+            | Due::Hangup { link }
+            | Due::Closed { link } => self.pass(link, due),
+            Due::Commit { server } => {
+                if let Some(due) = self.commits_due.get_mut(server) {
+                    *due = due.saturating_sub(1);
                 }
-            }
-            Due::ToClient { link, frame } => {
-                if let Some(link) = self.links.get(&link)
-                    && !link.is_half_open
-                {
-                    // A client that is gone reads nothing.
-                    link.inbox.send(frame).ok();
-                }
-            }
-            Due::Hangup { server, link } => self.servers.disconnected(server, link),
-            Due::Closed { link } => drop(self.links.remove(&link)),
-            Due::Commit => {
-                self.commits_due = self.commits_due.saturating_sub(1);
-                if let Some(committed) = self.servers.commit(now) {
-                    self.recorder.note(committed);
-                }
+                self.servers.commit(server, now);
             }
             Due::Apply { server } => {
                 if let Some((due, _)) = self.applies.get_mut(server) {
@@ -386,30 +433,42 @@ impl State {
                 self.servers.apply(server, now);
             }
             Due::Tick => {
-                if !self.is_electing {
-                    self.servers.expire(now);
-                }
+                self.servers.expire(now);
                 self.put(self.now_us() + TICK_MS * 1_000, Due::Tick);
             }
             Due::Sweep => {
-                if !self.is_electing {
-                    self.servers.sweep(now);
-                }
+                self.servers.sweep(now);
                 self.put(self.now_us() + SWEEP_MS * 1_000, Due::Sweep);
             }
-            Due::Elected => self.is_electing = false,
+            Due::Settle => {
+                self.is_electing = false;
+                self.servers.settle(&mut self.chance, now);
+            }
+            Due::Alarm(Alarm::Beat { server, epoch }) => self.servers.beat(server, epoch, now),
+            Due::Alarm(Alarm::Silence { server, epoch }) => self.servers.listen(server, epoch, now),
         }
     }
 
     /// Puts what the servers have prepared, and what they are behind with, on the agenda.
     fn plan(&mut self) {
         let now_us = self.now_us();
-        while !self.is_electing && self.commits_due < self.servers.prepared() {
-            self.commits_due += 1;
-            let after = self.chance.within(COMMIT_US.0, COMMIT_US.1);
-            self.put(now_us + after, Due::Commit);
+        for (at_ms, alarm) in self.servers.take_alarms() {
+            self.put(at_ms * 1_000, Due::Alarm(alarm));
+        }
+        if !self.is_electing && self.servers.can_settle() {
+            self.is_electing = true;
+            let after = self.chance.within(ELECTION_US.0, ELECTION_US.1);
+            self.put(now_us + after, Due::Settle);
         }
         for server in 0..self.servers.count() {
+            let ready = self.servers.ready(server);
+            while let Some(due) = self.commits_due.get_mut(server)
+                && *due < ready
+            {
+                *due += 1;
+                let after = self.chance.within(COMMIT_US.0, COMMIT_US.1);
+                self.put(now_us + after, Due::Commit { server });
+            }
             if self.held.contains(&server) {
                 continue;
             }
@@ -441,115 +500,6 @@ impl State {
         }
     }
 
-    fn answer(&mut self, id: u64, frame: &Bytes) {
-        let xid = frame.get(4..8).and_then(|xid| xid.try_into().ok()).map(i32::from_be_bytes);
-        let Some(link) = self.links.get(&id) else { return };
-        if link.breaks_at.is_some() && link.breaks_at == xid {
-            self.break_links(|other, _| other == id);
-            return;
-        }
-        self.send_down(id, frame);
-    }
-
-    fn send_down(&mut self, id: u64, frame: &Bytes) {
-        let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
-        let Some(link) = self.links.get_mut(&id) else { return };
-        let slow = self.delay_us.get(&link.host).copied().unwrap_or(0);
-        link.down_until = link.down_until.max(now_us + after + slow);
-        // Without its length.
-        let (at_us, frame) = (link.down_until, frame.slice(4.min(frame.len())..));
-        self.put(at_us, Due::ToClient { link: id, frame });
-    }
-
-    fn connect(&mut self, host: HostId, server: usize) -> Option<(u64, Inbox)> {
-        if self.is_electing {
-            return None;
-        }
-        let (inbox, receiver) = mpsc::unbounded_channel();
-        let id = self.next_link;
-        self.next_link += 1;
-        let now = self.now();
-        self.servers.open(server, id, now);
-        let (up_until, down_until) = (0, 0);
-        let link = Link {
-            host,
-            server,
-            inbox,
-            up_until,
-            down_until,
-            is_half_open: false,
-            breaks_at: None,
-        };
-        self.links.insert(id, link);
-        Some((id, receiver))
-    }
-
-    fn send(&mut self, id: u64, frame: Bytes) {
-        let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
-        let Some(link) = self.links.get_mut(&id) else { return };
-        if link.is_half_open {
-            return;
-        }
-        let slow = self.delay_us.get(&link.host).copied().unwrap_or(0);
-        link.up_until = link.up_until.max(now_us + after + slow);
-        let at_us = link.up_until;
-        self.put(at_us, Due::ToServer { link: id, frame });
-    }
-
-    fn send_request(&mut self, id: u64, xid: i32, frame: Bytes, counted: Counted) {
-        let Some(host) = self.links.get(&id).map(|link| link.host) else { return };
-        let mut ambushes = Vec::new();
-        if counted == Counted::Yes {
-            let count = self.requests.entry(host).or_insert(0);
-            *count += 1;
-            let waiting = self.ambushes.remove(&(host, *count));
-            ambushes.extend(waiting.into_iter().flatten());
-            ambushes.extend(self.next_ambushes.remove(&host).into_iter().flatten());
-        }
-        let is_met = |fault| ambushes.iter().any(|ambush| ambush.fault == fault);
-        if is_met(FaultKind::LostBefore) {
-            self.recorder.fault(FaultKind::LostBefore, Some(host), Victims::Host(host));
-            self.break_links(|other, _| other == id);
-        } else {
-            if is_met(FaultKind::LostAfter) {
-                self.recorder.fault(FaultKind::LostAfter, Some(host), Victims::Host(host));
-                if let Some(link) = self.links.get_mut(&id) {
-                    link.breaks_at = Some(xid);
-                }
-            }
-            self.send(id, frame);
-        }
-        for ambush in ambushes.iter().filter(|ambush| !ambush.fault.is_of_a_request()) {
-            // The run is over when nobody listens.
-            self.sprung.send(Sprung { index: ambush.index, by: None }).ok();
-        }
-    }
-
-    fn close(&mut self, id: u64) {
-        let (now_us, after) = (self.now_us(), self.chance.within(WIRE_US.0, WIRE_US.1));
-        let Some(link) = self.links.remove(&id) else { return };
-        // A server never hears of a client that is cut off.
-        if !link.is_half_open {
-            let at_us = link.up_until.max(now_us + after);
-            self.put(at_us, Due::Hangup { server: link.server, link: id });
-        }
-    }
-
-    /// Both ends learn of it now.
-    fn break_links(&mut self, is_meant: impl Fn(u64, &Link) -> bool) {
-        let broken: Vec<u64> = self
-            .links
-            .iter()
-            .filter(|(id, link)| is_meant(**id, link))
-            .map(|(id, _)| *id)
-            .collect();
-        for id in broken {
-            if let Some(link) = self.links.remove(&id) {
-                self.servers.disconnected(link.server, id);
-            }
-        }
-    }
-
     fn lag(&mut self, server: usize, by_us: u64) {
         self.lag_us.insert(server, by_us);
         // What it is behind with is put on the agenda anew: a server that is slow no more catches up.
@@ -558,21 +508,12 @@ impl State {
     }
 
     fn change_leader(&mut self, election: Duration) {
-        let (now, now_us) = (self.now(), self.now_us());
+        let now_us = self.now_us();
         self.break_links(|_, _| true);
-        let others = self.servers.count().saturating_sub(1).max(1);
-        let by = self.chance.within(1, u64::try_from(others).unwrap_or(1));
-        let to = (self.servers.leads() + usize::try_from(by).unwrap_or(1)) % self.servers.count();
-        let prepared = u64::try_from(self.servers.prepared()).unwrap_or(0);
-        let keeps = usize::try_from(self.chance.within(0, prepared)).unwrap_or(0);
-        for committed in self.servers.change_leader(to, keeps, now) {
-            self.recorder.note(committed);
-        }
-        // What was due has happened, or never will.
-        self.agenda.retain(|_, due| !matches!(due, Due::Commit | Due::Apply { .. }));
-        self.commits_due = 0;
-        self.applies.iter_mut().for_each(|applies| *applies = (0, 0));
+        self.servers.lose_leader();
         self.is_electing = true;
-        self.put(now_us + micros(election), Due::Elected);
+        // What was to be found sooner is not.
+        self.agenda.retain(|_, due| !matches!(due, Due::Settle));
+        self.put(now_us + micros(election), Due::Settle);
     }
 }

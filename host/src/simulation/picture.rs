@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::history::{Change, Entry, HostId, ParticipantId, Told, What};
+use super::history::{Change, Entry, FaultKind, HostId, ParticipantId, Told, What};
 use super::judges::Violation;
 
 const LANE: f64 = 22.0;
@@ -32,6 +32,7 @@ struct Lane {
 pub fn svg(history: &[Entry], violation: Option<&Violation>) -> String {
     let end_us = history.last().map_or(1, |entry| entry.at_us).max(1);
     let (lanes, faults) = read(history, end_us);
+    let cuts = cuts(history, end_us);
     let broken = violation.and_then(|it| history.get(it.at)).map(|entry| entry.at_us);
     let height = TOP + LANE * (lanes.len() as f64 + 1.0) + 34.0;
     let x = |at_us: u64| LEFT + WIDTH * at_us as f64 / end_us as f64;
@@ -46,9 +47,17 @@ pub fn svg(history: &[Entry], violation: Option<&Violation>) -> String {
     put("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>".to_owned());
     put(format!(
         "<text x=\"10\" y=\"18\">grey: alive; blue: a call; yellow: in line; green: believes to \
-         hold; red: {}</text>",
+         hold; pink: somebody is cut off; red: {}</text>",
         violation.map_or("a fault", |it| it.invariant)
     ));
+    for (from, until) in cuts {
+        put(format!(
+            "<rect x=\"{:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#f4cccc\"/>",
+            x(from),
+            (x(until) - x(from)).max(1.0),
+            height - 30.0 - TOP
+        ));
+    }
     for (row, (participant, lane)) in lanes.iter().enumerate() {
         let y = TOP + LANE * row as f64;
         let mut bar = |span: &Span, color: &str, from: f64, thick: f64| {
@@ -89,6 +98,28 @@ pub fn svg(history: &[Entry], violation: Option<&Violation>) -> String {
     }
     put("</svg>".to_owned());
     svg
+}
+
+/// From when to when somebody was cut off.
+fn cuts(history: &[Entry], end_us: u64) -> Vec<Span> {
+    let mut cuts: Vec<(FaultKind, Option<HostId>, Span)> = Vec::new();
+    for entry in history {
+        match &entry.what {
+            What::Fault { fault, host, .. } if fault.is_cut() => {
+                cuts.push((*fault, *host, (entry.at_us, end_us)));
+            }
+            What::Healed { fault, host } => {
+                let is_it = |cut: &&mut (FaultKind, Option<HostId>, Span)| {
+                    cut.0 == *fault && cut.1 == *host && cut.2.1 == end_us
+                };
+                if let Some((_, _, span)) = cuts.iter_mut().find(is_it) {
+                    span.1 = entry.at_us;
+                }
+            }
+            _ => {}
+        }
+    }
+    cuts.into_iter().map(|(_, _, span)| span).collect()
 }
 
 /// The lanes, and when what was done to the run.

@@ -101,14 +101,43 @@ pub struct Fault {
     pub fault: FaultKind,
     /// When.
     pub when: When,
-    /// To which host; without meaning for `leader-change`. A `lag` is of one of the servers that
-    /// follow, chosen by this number.
+    /// To which host; without meaning for `leader-change` and `leader-cut`. A `lag` is of one of the
+    /// servers that follow, chosen by this number. A `link-cut` and a `server-cut` are of the server
+    /// that the host is connected to: of the link to its leader, or to one that follows it.
     #[serde(default)]
     pub host: HostId,
-    /// How long, where it lasts: a pause, a lag, a delay, an election, the time until a killed host
-    /// is back. A clock jumps by it. A `move` goes to the server of that number.
+    /// How long, where it lasts: a pause, a lag, a delay, a cut, an election, the time until a killed
+    /// host is back. A clock jumps by it. A `move` goes to the server of that number.
     #[serde(default)]
     pub ms: u64,
+    /// Which way a cut between servers is.
+    #[serde(default, skip_serializing_if = "Way::is_both")]
+    pub way: Way,
+}
+
+/// Which way a cut between servers is, as seen from the server that is cut off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Neither hears the other.
+    #[default]
+    Both,
+    /// The others hear nothing of it.
+    Out,
+    /// It hears nothing of the others.
+    In,
+    /// The others hear nothing of it, and shortly before they give it up, it hears nothing of them
+    /// either: it knows later than they.
+    OutFirst,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Way; 4] = [Way::Both, Way::Out, Way::In, Way::OutFirst];
+
+    fn is_both(&self) -> bool {
+        *self == Way::Both
+    }
 }
 
 /// When a fault strikes.

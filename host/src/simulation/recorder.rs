@@ -67,6 +67,17 @@ impl Recorder {
 
     /// Notes a fault, with the host calls that it strikes.
     pub(super) fn fault(&self, fault: FaultKind, host: Option<HostId>, victims: Victims) {
+        self.fault_of_ways(fault, host, victims, None);
+    }
+
+    /// The same, of one that cuts ways.
+    pub(super) fn fault_of_ways(
+        &self,
+        fault: FaultKind,
+        host: Option<HostId>,
+        victims: Victims,
+        cut: Option<String>,
+    ) {
         let state = self.state();
         let is_struck = |call: &&InFlight| match &victims {
             Victims::Host(host) => call.host == *host,
@@ -77,7 +88,7 @@ impl Recorder {
         let struck = state.in_flight.values().filter(is_struck);
         let struck = struck.map(|call| call.name.to_owned()).collect();
         drop(state);
-        self.note(What::Fault { fault, host, struck });
+        self.note(What::Fault { fault, host, struck, cut });
     }
 
     /// Has a fault wait for the n-th host call of that name on a host, counted from 1.

@@ -1,55 +1,117 @@
-//! The simulated ensemble: a leader and servers that are more or less behind, made of the parts of
-//! the embedded server. No network and no time of its own: [`super::network`] drives it.
+//! The simulated ensemble: servers that lead, follow or look for a leader, and are more or less
+//! behind, made of the parts of the embedded server. What passes between two of them can be cut; a
+//! leader that is cut off does not know it. No network of clients and no time of its own:
+//! [`super::network`] drives it.
+//!
+//! As in Apache ZooKeeper, a session is kept alive at its leader, which hears of clients of the
+//! others only in their answers to its pings, two in a tick. Requests that are handed on to it touch
+//! no session.
 
-use std::collections::VecDeque;
+mod election;
+mod follow;
+mod reign;
+mod ways;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use wok_embedded::ServerVersion;
 use wok_embedded::prepare::{Leader, LeaderOptions, Proposal, Request};
 use wok_embedded::protocol::{Acl, Command, ErrorCode, Frame, OpCode, Write};
 use wok_embedded::replica::{ChangeKind, Replica};
-use wok_embedded::serve::{Delivery, Member, MemberOptions, Upcall};
+use wok_embedded::serve::{Delivery, Member, MemberOptions};
 use wok_embedded::session::{Passwords, SessionIds};
 use wok_embedded::time::Now;
 use wok_embedded::tree::{NodeStat, Tree};
 
 use super::history::{Change, What};
 use super::nature::BEGIN_WALL_MS;
+use reign::{Call, Reign, Step, Word};
+use ways::Ways;
 
 /// The length of the ensemble's tick.
 pub(super) const TICK_MS: u64 = 500;
 
-/// What servers have to do, in the order in which the leader decided it.
-#[derive(Debug)]
-enum Step {
-    Commit(Proposal),
-    /// The answer to a `sync`.
-    Synced {
-        server: usize,
-        connection: u64,
-    },
-}
+/// For how many ticks two servers may hear nothing of each other: Apache ZooKeeper's default.
+const SYNC_LIMIT: u64 = 5;
+
+/// How long two servers go on with each other though nothing is heard.
+pub(super) const SILENCE_MS: u64 = SYNC_LIMIT * TICK_MS;
+
+/// How often a leader pings those that follow it.
+const BEAT_MS: u64 = TICK_MS / 2;
 
 /// The servers of an ensemble.
 #[derive(Debug)]
 pub(super) struct Servers {
-    members: Vec<Member>,
-    leader: Leader,
-    leads: usize,
+    servers: Vec<Server>,
+    /// By the server that leads, or believes so.
+    reigns: BTreeMap<usize, Reign>,
+    ways: Ways,
+    /// Of the newest leader.
     epoch: i64,
-    /// Prepared, and not yet on a majority of disks.
-    prepared: VecDeque<Step>,
-    /// Committed, and not yet applied, by server.
-    behind: Vec<VecDeque<Step>>,
-    /// What has been committed: the state that nobody can take back.
+    /// Proposed since the newest leader began, and not known to be committed.
+    proposed: BTreeMap<i64, Arc<Proposal>>,
+    /// What has been committed, in order.
+    log: Vec<Arc<Proposal>>,
+    /// The same as a state: the one that nobody can take back.
     truth: Replica,
+    /// Was lost, and is not back in time to be elected.
+    late: BTreeSet<usize>,
+    /// Whether somebody who looks for a leader would find one; unknown once something has changed.
+    can_settle: Option<bool>,
+    committed: Vec<Committed>,
+    alarms: Vec<(u64, Alarm)>,
+}
+
+/// A server.
+#[derive(Debug)]
+struct Server {
+    member: Member,
+    part: Part,
+    /// How much of the log its replica shows.
+    applied: usize,
+    /// What it has heard of its leader, and not done yet.
+    behind: VecDeque<Word>,
+    /// The newest proposal that it has on its disk for certain, and the newest that it may have.
+    accepted: (i64, i64),
+    /// The sessions whose clients it has heard since the last ping.
+    touched: BTreeSet<i64>,
+    /// When it heard its leader last, in milliseconds.
+    heard_ms: u64,
+    /// What waits for the way to its leader, and from there, to be healed.
+    calls: VecDeque<Call>,
+    words: VecDeque<Word>,
+}
+
+/// What a server is to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Leading,
+    /// Whom, and since which of its reigns.
+    Following {
+        leader: usize,
+        epoch: i64,
+    },
+    /// It looks for a leader, and serves nobody.
+    Looking,
+}
+
+/// Something to be looked at when its time has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alarm {
+    /// A leader pings those that follow it.
+    Beat { server: usize, epoch: i64 },
+    /// One that follows looks whether it has heard its leader.
+    Silence { server: usize, epoch: i64 },
 }
 
 /// A txn was committed: what it did, for the history.
 pub(super) type Committed = What;
 
 impl Servers {
-    /// An ensemble in which `parents` exist, whose counters are at `counter`.
+    /// An ensemble in which `parents` exist, whose counters are at `counter`. The first leads.
     pub(super) fn new(
         version: ServerVersion,
         count: usize,
@@ -63,9 +125,9 @@ impl Servers {
                     NodeStat { czxid: 1, cversion: counter, pzxid: 1, ..NodeStat::default() };
                 tree.restore(parent, None, &Acl::open(), stat);
             }
-            Replica::restored(tree, std::collections::BTreeMap::new(), 1)
+            Replica::restored(tree, BTreeMap::new(), 1)
         };
-        let member = |server: usize| {
+        let server = |server: usize| {
             let id = u8::try_from(server).unwrap_or(u8::MAX);
             let options = MemberOptions {
                 server_id: u64::from(id),
@@ -76,26 +138,59 @@ impl Servers {
                 passwords: Passwords::Secret([7; 32]),
                 session_ids: SessionIds::new(id, i64::try_from(BEGIN_WALL_MS).unwrap_or(0)),
             };
-            Member::new(options, replica())
+            Server {
+                member: Member::new(options, replica()),
+                part: Part::Looking,
+                applied: 0,
+                behind: VecDeque::new(),
+                accepted: (0, 0),
+                touched: BTreeSet::new(),
+                heard_ms: 0,
+                calls: VecDeque::new(),
+                words: VecDeque::new(),
+            }
         };
-        let begin = Now { elapsed_ms: 0, wall_ms: 0 };
-        Servers {
-            members: (0..count).map(member).collect(),
-            leader: Leader::new(leader_options(), &replica(), 1 << 32, 0, begin),
-            leads: 0,
-            epoch: 1,
-            prepared: VecDeque::new(),
-            behind: (0..count).map(|_| VecDeque::new()).collect(),
+        let mut servers = Servers {
+            servers: (0..count).map(server).collect(),
+            reigns: BTreeMap::new(),
+            ways: Ways::default(),
+            epoch: 0,
+            proposed: BTreeMap::new(),
+            log: Vec::new(),
             truth: replica(),
-        }
+            late: BTreeSet::new(),
+            can_settle: None,
+            committed: Vec::new(),
+            alarms: Vec::new(),
+        };
+        let others: Vec<usize> = (0..count).collect();
+        servers.crown(0, &others, Now { elapsed_ms: 0, wall_ms: 0 });
+        servers
     }
 
     pub(super) fn count(&self) -> usize {
-        self.members.len()
+        self.servers.len()
     }
 
-    pub(super) fn leads(&self) -> usize {
-        self.leads
+    fn majority(&self) -> usize {
+        self.servers.len() / 2 + 1
+    }
+
+    /// The server that leads; of several that believe so, the one that was elected last.
+    pub(super) fn leads(&self) -> Option<usize> {
+        self.reigns.iter().max_by_key(|(_, reign)| reign.epoch).map(|(server, _)| *server)
+    }
+
+    /// Whether one leads and all others follow it.
+    pub(super) fn is_whole(&self) -> bool {
+        let mut leaders = self.reigns.keys();
+        let (Some(leads), None) = (leaders.next(), leaders.next()) else { return false };
+        (0..self.count()).all(|server| server == *leads || self.agree(*leads, server))
+    }
+
+    /// Whether clients can connect to a server.
+    pub(super) fn serves(&self, server: usize) -> bool {
+        self.servers.get(server).is_some_and(|server| server.part != Part::Looking)
     }
 
     /// What has been committed.
@@ -103,192 +198,206 @@ impl Servers {
         &self.truth
     }
 
+    /// What has been committed since last asked.
+    pub(super) fn take_committed(&mut self) -> Vec<Committed> {
+        std::mem::take(&mut self.committed)
+    }
+
+    /// What is to be looked at later, and when, in milliseconds, since last asked.
+    pub(super) fn take_alarms(&mut self) -> Vec<(u64, Alarm)> {
+        std::mem::take(&mut self.alarms)
+    }
+
     pub(super) fn open(&mut self, server: usize, connection: u64, now: Now) {
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        if let Some(member) = self.members.get_mut(server) {
-            member.open(connection, address, now);
+        if let Some(server) = self.servers.get_mut(server) {
+            server.member.open(connection, address, now);
         }
     }
 
     pub(super) fn disconnected(&mut self, server: usize, connection: u64) {
-        if let Some(member) = self.members.get_mut(server) {
-            member.disconnected(connection);
+        if let Some(server) = self.servers.get_mut(server) {
+            server.member.disconnected(connection);
         }
     }
 
     /// A frame has come in.
     pub(super) fn receive(&mut self, server: usize, connection: u64, frame: &[u8], now: Now) {
-        let Some(member) = self.members.get(server) else { return };
-        if let Some(session) = member.session_of(connection) {
-            let is_known = self.leader.touch(session, now);
-            // A follower serves whoever is connected to it until it hears of the session's end.
-            if server == self.leads {
-                if !is_known {
-                    return;
-                }
-                if self.has_moved(session, server) && !is_write(frame) {
-                    if let Some(member) = self.members.get_mut(server) {
-                        member.moved(connection, now);
+        let Some(serving) = self.servers.get_mut(server) else { return };
+        if let Some(session) = serving.member.session_of(connection) {
+            match self.reigns.get_mut(&server) {
+                Some(reign) => {
+                    if !reign.leader.touch(session, now) {
+                        return;
                     }
-                    return;
+                    if has_moved(&reign.leader, session, server) && !is_write(frame) {
+                        return serving.member.moved(connection, now);
+                    }
                 }
+                // One that follows serves whoever is connected to it until it hears of the
+                // session's end.
+                None => drop(serving.touched.insert(session)),
             }
         }
-        let Some(member) = self.members.get_mut(server) else { return };
-        member.receive(connection, frame, now);
+        serving.member.receive(connection, frame, now);
         self.carry(server, now);
     }
 
-    /// Whether a session's client has gone to another server.
-    fn has_moved(&self, session: i64, server: usize) -> bool {
-        let owner = u64::try_from(server).unwrap_or(u64::MAX);
-        self.leader.sessions().check(session, owner) == Err(ErrorCode::SessionMoved)
-    }
-
-    /// Closes sessions whose time is over.
+    /// Leaders close sessions whose time is over.
     pub(super) fn expire(&mut self, now: Now) {
-        let Some(member) = self.members.get(self.leads) else { return };
-        let closes = self.leader.expire(member.replica(), now);
-        self.prepared.extend(closes.into_iter().map(Step::Commit));
+        self.decide(|leader, replica| leader.expire(replica, now));
     }
 
-    /// Removes empty containers.
+    /// Leaders remove empty containers.
     pub(super) fn sweep(&mut self, now: Now) {
-        let Some(member) = self.members.get(self.leads) else { return };
-        let deletes = self.leader.sweep(member.replica(), now);
-        self.prepared.extend(deletes.into_iter().map(Step::Commit));
+        self.decide(|leader, replica| leader.sweep(replica, now));
     }
 
     /// Ends a session whose client is well.
     pub(super) fn close_session(&mut self, session: i64, now: Now) {
-        let Some(member) = self.members.get(self.leads) else { return };
-        let close = Request::own(session, Write::CloseSession);
-        let close = self.leader.prepare(member.replica(), close, now);
-        self.prepared.push_back(Step::Commit(close));
+        let Some(leads) = self.leads() else { return };
+        self.prepare(leads, Request::own(session, Write::CloseSession), now);
     }
 
-    fn carry(&mut self, server: usize, now: Now) {
-        loop {
-            let Some(member) = self.members.get_mut(server) else { return };
-            let upcalls = member.take_upcalls();
-            if upcalls.is_empty() {
-                return;
-            }
-            for upcall in upcalls {
-                match upcall {
-                    Upcall::Write(request) => {
-                        let Some(leading) = self.members.get(self.leads) else { continue };
-                        let proposal = self.leader.prepare(leading.replica(), request, now);
-                        self.prepared.push_back(Step::Commit(proposal));
-                    }
-                    Upcall::Sync { connection } => {
-                        self.prepared.push_back(Step::Synced { server, connection });
-                    }
-                    Upcall::Attach { connection, session_id, timeout_ms } => {
-                        let owner = u64::try_from(server).unwrap_or(u64::MAX);
-                        let alive = self.leader.attach(session_id, timeout_ms, owner, now);
-                        if let Some(member) = self.members.get_mut(server) {
-                            member.attached(connection, alive, now);
-                        }
-                    }
-                }
+    /// What each leader decides by itself.
+    fn decide(&mut self, mut decide: impl FnMut(&mut Leader, &Replica) -> Vec<Proposal>) {
+        let leaders: Vec<usize> = self.reigns.keys().copied().collect();
+        for server in leaders {
+            let (Some(reign), Some(leading)) =
+                (self.reigns.get_mut(&server), self.servers.get(server))
+            else {
+                continue;
+            };
+            for proposal in decide(&mut reign.leader, leading.member.replica()) {
+                self.propose(server, proposal);
             }
         }
     }
 
-    /// Commits the oldest of what is prepared: the leader applies it at once, the others when
-    /// [`Servers::apply`] says so. Answers what it did.
-    pub(super) fn commit(&mut self, now: Now) -> Option<Committed> {
-        match self.prepared.pop_front()? {
-            Step::Synced { server, connection } if server == self.leads => {
-                if let Some(member) = self.members.get_mut(server) {
-                    member.synced(connection, now);
-                }
-                self.carry(server, now);
-                None
-            }
-            Step::Synced { server, connection } => {
-                if let Some(behind) = self.behind.get_mut(server) {
-                    behind.push_back(Step::Synced { server, connection });
-                }
-                None
-            }
-            Step::Commit(proposal) => {
-                let committed = self.record(&proposal);
-                if let Some(member) = self.members.get_mut(self.leads) {
-                    member.commit(&proposal, now);
-                }
-                self.leader.committed(&proposal.header);
-                for (server, behind) in self.behind.iter_mut().enumerate() {
-                    if server != self.leads {
-                        behind.push_back(Step::Commit(proposal.clone()));
-                    }
-                }
-                self.carry(self.leads, now);
-                Some(committed)
+    fn prepare(&mut self, leads: usize, request: Request, now: Now) {
+        let (Some(reign), Some(leading)) = (self.reigns.get_mut(&leads), self.servers.get(leads))
+        else {
+            return;
+        };
+        let proposal = reign.leader.prepare(leading.member.replica(), request, now);
+        self.propose(leads, proposal);
+    }
+
+    /// A leader proposes a txn to those that follow it.
+    fn propose(&mut self, leads: usize, proposal: Proposal) {
+        let Some(reign) = self.reigns.get_mut(&leads) else { return };
+        let (zxid, proposal) = (proposal.header.zxid, Arc::new(proposal));
+        self.proposed.insert(zxid, Arc::clone(&proposal));
+        reign.prepared.push_back(Step::Commit(proposal));
+        if let Some(leading) = self.servers.get_mut(leads) {
+            leading.accepted = (zxid, zxid);
+        }
+        for learner in reign.learners.keys() {
+            if let Some(learning) = self.servers.get_mut(*learner)
+                && learning.part == (Part::Following { leader: leads, epoch: reign.epoch })
+                && self.ways.lead(leads, *learner)
+            {
+                learning.accepted.1 = zxid;
             }
         }
     }
 
-    /// A server applies the oldest of what it is behind with.
+    /// How much a leader has prepared that it can commit now.
+    pub(super) fn ready(&self, server: usize) -> usize {
+        let Some(reign) = self.reigns.get(&server) else { return 0 };
+        match reign.prepared.front() {
+            None => 0,
+            Some(Step::Commit(_)) if !self.has_quorum(server, reign) => 0,
+            Some(_) => reign.prepared.len(),
+        }
+    }
+
+    /// Whether a majority has what a leader proposes, and it knows that.
+    fn has_quorum(&self, leads: usize, reign: &Reign) -> bool {
+        self.in_touch(leads, reign).count() + 1 >= self.majority()
+    }
+
+    /// Those that follow a leader, and the two hear each other.
+    fn in_touch<'a>(&'a self, leads: usize, reign: &'a Reign) -> impl Iterator<Item = usize> + 'a {
+        let part = Part::Following { leader: leads, epoch: reign.epoch };
+        let follows =
+            move |server: usize| self.servers.get(server).is_some_and(|it| it.part == part);
+        let learners = reign.learners.keys().copied();
+        learners.filter(move |it| follows(*it) && self.ways.join(leads, *it))
+    }
+
+    /// A leader does the oldest of what it has prepared: it applies a txn at once, the others when
+    /// [`Servers::apply`] says so.
+    pub(super) fn commit(&mut self, leads: usize, now: Now) {
+        if self.ready(leads) == 0 {
+            return;
+        }
+        let Some(reign) = self.reigns.get_mut(&leads) else { return };
+        match reign.prepared.pop_front() {
+            None => {}
+            Some(Step::Synced { server, connection }) if server == leads => {
+                if let Some(leading) = self.servers.get_mut(leads) {
+                    leading.member.synced(connection, now);
+                }
+            }
+            Some(Step::Synced { server, connection }) => {
+                self.tell(leads, server, Word::Synced { connection }, now);
+            }
+            Some(Step::Commit(proposal)) => self.commit_txn(leads, proposal, now),
+        }
+        self.carry(leads, now);
+    }
+
+    fn commit_txn(&mut self, leads: usize, proposal: Arc<Proposal>, now: Now) {
+        let Some(reign) = self.reigns.get_mut(&leads) else { return };
+        reign.leader.committed(&proposal.header);
+        let learners: Vec<usize> = reign.learners.keys().copied().collect();
+        let zxid = proposal.header.zxid;
+        self.enter(Arc::clone(&proposal));
+        if let Some(leading) = self.servers.get_mut(leads) {
+            leading.member.commit(&proposal, now);
+            leading.applied = self.log.len();
+        }
+        for learner in learners {
+            if self.ways.join(leads, learner)
+                && let Some(learning) = self.servers.get_mut(learner)
+            {
+                learning.accepted = (learning.accepted.0.max(zxid), learning.accepted.1.max(zxid));
+            }
+            self.tell(leads, learner, Word::Commit, now);
+        }
+    }
+
+    /// Enters what was committed into the log.
+    fn enter(&mut self, proposal: Arc<Proposal>) {
+        self.proposed.remove(&proposal.header.zxid);
+        let committed = self.record(&proposal);
+        self.committed.push(committed);
+        self.log.push(proposal);
+    }
+
+    /// A server does the oldest of what it is behind with.
     pub(super) fn apply(&mut self, server: usize, now: Now) {
-        let step = self.behind.get_mut(server).and_then(VecDeque::pop_front);
-        let Some(member) = self.members.get_mut(server) else { return };
-        match step {
+        let Some(behind) = self.servers.get_mut(server) else { return };
+        match behind.behind.pop_front() {
             None => return,
-            Some(Step::Commit(proposal)) => member.commit(&proposal, now),
-            Some(Step::Synced { connection, .. }) => member.synced(connection, now),
+            Some(Word::Commit) => behind.apply_next(&self.log, now),
+            Some(Word::Synced { connection }) => behind.member.synced(connection, now),
+            Some(Word::Attached { connection, is_alive }) => {
+                behind.member.attached(connection, is_alive, now);
+            }
         }
         self.carry(server, now);
     }
 
-    /// Another server takes over; `keeps` of what was prepared turns out to have been committed.
-    /// All connections are gone. Answers what was committed.
-    pub(super) fn change_leader(&mut self, to: usize, keeps: usize, now: Now) -> Vec<Committed> {
-        let mut committed = Vec::new();
-        for _ in 0..keeps {
-            committed.extend(self.commit(now));
-        }
-        self.prepared.clear();
-        for server in 0..self.members.len() {
-            // A new leader has all that was committed, and brings the others up to it; answers
-            // find no connection any more.
-            let connections: Vec<u64> = self
-                .members
-                .get(server)
-                .map(|member| member.connections().map(|(connection, _)| connection).collect())
-                .unwrap_or_default();
-            for connection in connections {
-                self.disconnected(server, connection);
-            }
-            while self.behind.get(server).is_some_and(|behind| !behind.is_empty()) {
-                self.apply(server, now);
-            }
-        }
-        self.epoch += 1;
-        self.leads = to;
-        if let Some(member) = self.members.get_mut(to) {
-            let server = u64::try_from(to).unwrap_or(u64::MAX);
-            let (options, zxid) = (leader_options(), self.epoch << 32);
-            member.lead_from(zxid);
-            self.leader = Leader::new(options, member.replica(), zxid, server, now);
-        }
-        committed
-    }
-
     /// What is to be sent, by server.
     pub(super) fn take_deliveries(&mut self, server: usize) -> Vec<Delivery> {
-        self.members.get_mut(server).map(Member::take_deliveries).unwrap_or_default()
-    }
-
-    /// How much is prepared and not committed.
-    pub(super) fn prepared(&self) -> usize {
-        self.prepared.len()
+        self.servers.get_mut(server).map(|it| it.member.take_deliveries()).unwrap_or_default()
     }
 
     /// How much a server has not applied yet.
     pub(super) fn behind(&self, server: usize) -> usize {
-        self.behind.get(server).map_or(0, VecDeque::len)
+        self.servers.get(server).map_or(0, |server| server.behind.len())
     }
 
     fn record(&mut self, proposal: &Proposal) -> Committed {
@@ -314,6 +423,36 @@ impl Servers {
         }
         What::Txn { zxid: applied.zxid, session, changes }
     }
+}
+
+impl Server {
+    /// Applies the next txn of the log. One that follows takes a new session for one that it has
+    /// heard.
+    fn apply_next(&mut self, log: &[Arc<Proposal>], now: Now) {
+        let Some(proposal) = log.get(self.applied) else { return };
+        self.applied += 1;
+        self.member.commit(proposal, now);
+        let session = proposal.header.session_id;
+        match proposal.header.op {
+            OpCode::CreateSession => drop(self.touched.insert(session)),
+            OpCode::CloseSession => drop(self.touched.remove(&session)),
+            _ => {}
+        }
+    }
+
+    /// Has its replica show all of the log.
+    fn catch_up(&mut self, log: &[Arc<Proposal>], now: Now) {
+        self.behind.clear();
+        while self.applied < log.len() {
+            self.apply_next(log, now);
+        }
+    }
+}
+
+/// Whether a session's client has gone to another server.
+fn has_moved(leader: &Leader, session: i64, server: usize) -> bool {
+    let owner = u64::try_from(server).unwrap_or(u64::MAX);
+    leader.sessions().check(session, owner) == Err(ErrorCode::SessionMoved)
 }
 
 /// Whether the leader answers it by a txn, which says by itself that its session has gone.

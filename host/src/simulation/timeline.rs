@@ -92,13 +92,14 @@ impl Scribe {
             What::Woken { participant, tags } => {
                 (name(*participant), format!("  is woken: {tags:?}"))
             }
-            What::Fault { fault, host, struck } => {
+            What::Fault { fault, host, struck, cut } => {
                 let struck = match struck.as_slice() {
                     [] => String::new(),
                     calls => format!(", in the middle of {}", calls.join(", ")),
                 };
                 let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
-                (who, format!("*** {}{struck}", fault.name()))
+                let cut = cut.as_deref().map(|cut| format!(": {cut}")).unwrap_or_default();
+                (who, format!("*** {}{cut}{struck}", fault.name()))
             }
             What::Healed { fault, host } => {
                 let who = host.map_or_else(|| "ensemble".to_owned(), host_name);

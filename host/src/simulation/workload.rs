@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::chance::Chance;
 use super::history::{FaultKind, HostId};
 use super::judges::Interface;
-use super::plan::{Application, Fault, Plan, Step, When};
+use super::plan::{Application, Fault, Plan, Step, Way, When};
 use super::subject::Subject;
 
 pub(super) const HOSTS: HostId = 3;
@@ -19,6 +19,9 @@ const ROUNDS: (u64, u64) = (5, 8);
 /// How many faults come.
 const FAULTS: (u64, u64) = (3, 8);
 
+/// In how many runs of a hundred servers are cut off for long, whatever else comes.
+const PARTITIONS_PERCENT: u64 = 50;
+
 /// How long into a run faults come, and which request of a host's they wait for.
 const FAULTS_UNTIL_MS: u64 = 12_000;
 const LAST_REQUEST: u64 = 70;
@@ -26,13 +29,16 @@ const LAST_REQUEST: u64 = 70;
 /// One run in so many begins close to where the children's counter wraps.
 const WRAPS_IN: u64 = 8;
 
+/// Shorter and longer than servers go on with each other though nothing is heard, which is 2.5 s.
+const SESSION_TIMEOUTS_MS: [u64; 5] = [2_000, 3_000, 4_000, 5_000, 6_000];
+
 /// How long a candidate stands that means to lead, whatever it takes: for longer than any run.
 const STANDS_MS: u64 = 600_000;
 
 /// The plan of a seed.
 pub fn plan(subject: &Subject, seed: u64) -> Plan {
     let mut chance = Chance::new(seed, "workload");
-    let session_timeout_ms = chance.within(3, 6) * 1_000;
+    let session_timeout_ms = chance.pick(&SESSION_TIMEOUTS_MS).copied().unwrap_or(4_000);
     let counter = match chance.within(1, WRAPS_IN) {
         1 => i32::MAX - i32::try_from(chance.within(1, 12)).unwrap_or(1),
         _ => 0,
@@ -79,7 +85,7 @@ fn deadline(chance: &mut Chance, percent: u64) -> Option<u64> {
 
 /// Mostly short; one in so many outlasts a session.
 fn work(chance: &mut Chance) -> Step {
-    let ms = if chance.happens(4) { chance.within(2_000, 9_000) } else { chance.within(0, 250) };
+    let ms = if chance.happens(6) { chance.within(2_000, 9_000) } else { chance.within(0, 250) };
     Step::Work { ms }
 }
 
@@ -157,9 +163,32 @@ fn faults(subject: &Subject, chance: &mut Chance) -> Vec<Fault> {
             FaultKind::Pause => chance.within(200, 12_000),
             FaultKind::HostKill => chance.within(100, 3_000),
             FaultKind::LeaderChange => chance.within(100, 1_500),
+            kind if kind.is_cut() => chance.within(500, 9_000),
             _ => chance.within(100, 4_000),
         };
-        Some(Fault { fault, when, host, ms })
+        let way = if fault.is_between_servers() { way(chance) } else { Way::Both };
+        Some(Fault { fault, when, host, ms, way })
     };
-    (0..count).filter_map(fault).collect()
+    let mut faults: Vec<Fault> = (0..count).filter_map(fault).collect();
+    if chance.happens(PARTITIONS_PERCENT) {
+        faults.extend(partition(chance));
+    }
+    faults
+}
+
+/// Servers that are cut off from each other for long enough that sessions end, and leaders are
+/// elected.
+fn partition(chance: &mut Chance) -> Option<Fault> {
+    let kinds = [FaultKind::LinkCut, FaultKind::ServerCut, FaultKind::LeaderCut];
+    let fault = *chance.pick(&kinds)?;
+    let when = When::At { ms: chance.within(500, 8_000) };
+    let host = HostId::try_from(chance.within(0, u64::from(HOSTS) - 1)).unwrap_or(0);
+    let ms = chance.within(3_000, 9_000);
+    Some(Fault { fault, when, host, ms, way: way(chance) })
+}
+
+/// Both ways in more than half of them.
+fn way(chance: &mut Chance) -> Way {
+    let way = chance.pick(&Way::ALL).copied().unwrap_or_default();
+    if chance.happens(40) { Way::Both } else { way }
 }

@@ -137,6 +137,10 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
             let problem = format!("0: a {} lasts; say how long", fault.fault.name());
             return wrong(format!("faults[{number}].ms"), problem);
         }
+        if fault.fault.is_between_servers() && plan.servers == 1 {
+            let problem = format!("a {} is between servers, and there is one", fault.fault.name());
+            return wrong(format!("faults[{number}].fault"), problem);
+        }
         if fault.fault == FaultKind::Lag && plan.servers == 1 {
             let problem = "a lag is of a server that follows, and there is one server".to_owned();
             return wrong(format!("faults[{number}].fault"), problem);

@@ -1,9 +1,10 @@
 //! Two ensembles of three: Apache ZooKeeper's, and the simulation's. What a script can do to one, it
 //! can do to the other.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::runtime::{Builder, Runtime};
@@ -51,6 +52,21 @@ pub(super) trait Three: Ground {
 
     /// The leader is lost and another elected; the lost one comes back as a follower.
     fn change_leader(&self) -> Result<()>;
+
+    /// From now on a server is called by the part that it has at this moment.
+    fn keep_parts(&self) -> Result<()>;
+
+    /// Two servers hear nothing of each other.
+    fn cut(&self, one: At, other: At) -> Result<()>;
+
+    /// All servers hear each other again, and serve.
+    fn heal(&self) -> Result<()>;
+
+    /// A server that looks for a leader finds one.
+    fn until_serving(&self, at: At) -> Result<()>;
+
+    /// Time passes.
+    fn rest(&self, time: Duration);
 }
 
 /// Apache ZooKeeper, as long as nobody else has it.
@@ -61,6 +77,8 @@ pub(super) struct Apache {
     ensemble: RefCell<OwnedMutexGuard<Ensemble>>,
     /// Before each server, for its clients.
     proxies: Vec<Arc<Proxy>>,
+    /// By whom the parts are told, if they are kept.
+    leader: Cell<Option<usize>>,
 }
 
 impl Apache {
@@ -68,12 +86,16 @@ impl Apache {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let proxies = ensemble.servers().iter().map(|it| Proxy::start(it.address()).map(Arc::new));
         let proxies = proxies.collect::<Result<_>>()?;
-        let apache = Apache { runtime, ensemble: RefCell::new(ensemble), proxies };
+        let (ensemble, leader) = (RefCell::new(ensemble), Cell::new(None));
+        let apache = Apache { runtime, ensemble, proxies, leader };
         apache.runtime.block_on(apache.ensemble.borrow_mut().mend())?;
         Ok(apache)
     }
 
     fn server(&self, at: At) -> Result<usize> {
+        if let Some(leader) = self.leader.get() {
+            return Ok(at.among_three(leader));
+        }
         let leader = self.runtime.block_on(self.ensemble.borrow().leader())?;
         Ok(at.among_three(leader))
     }
@@ -109,22 +131,49 @@ impl Three for Apache {
         let mut ensemble = self.ensemble.borrow_mut();
         self.runtime.block_on(ensemble.change_leader())
     }
+
+    fn keep_parts(&self) -> Result<()> {
+        self.leader.set(Some(self.server(At::Leader)?));
+        Ok(())
+    }
+
+    fn cut(&self, one: At, other: At) -> Result<()> {
+        self.ensemble.borrow().cut(self.server(one)?, self.server(other)?);
+        Ok(())
+    }
+
+    fn heal(&self) -> Result<()> {
+        self.runtime.block_on(self.ensemble.borrow_mut().mend())
+    }
+
+    fn until_serving(&self, at: At) -> Result<()> {
+        let server = self.server(at)?;
+        let ensemble = self.ensemble.borrow();
+        self.runtime.block_on(ensemble.servers().get(server).context("a server of three")?.ready())
+    }
+
+    fn rest(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
 }
 
 /// The simulation's ensemble.
 #[derive(Debug)]
 pub(super) struct Simulated {
     model: Rc<RefCell<Model>>,
+    /// By whom the parts are told, if they are kept.
+    leader: Cell<Option<usize>>,
 }
 
 impl Simulated {
     pub(super) fn new(seed: u64) -> Result<Self> {
         let model = Model::new(ServerVersion::V3_8, 3, seed)?;
-        Ok(Simulated { model: Rc::new(RefCell::new(model)) })
+        Ok(Simulated { model: Rc::new(RefCell::new(model)), leader: Cell::new(None) })
     }
 
-    fn server(&self, at: At) -> usize {
-        at.among_three(self.model.borrow().leader())
+    fn server(&self, at: At) -> Result<usize> {
+        let leader = self.leader.get().or_else(|| self.model.borrow().leader());
+        Ok(at.among_three(leader.context("no server leads")?))
     }
 }
 
@@ -144,20 +193,20 @@ impl Ground for Simulated {
 
 impl Three for Simulated {
     fn dial_at(&self, at: At) -> Result<Box<dyn Line>> {
-        let server = self.server(at);
+        let server = self.server(at)?;
         let link = self.model.borrow_mut().connect(server).context("it does not serve")?;
         let model = Rc::clone(&self.model);
         Ok(Box::new(SimulatedLine { model, link, next: Fate::Answered }))
     }
 
     fn hold(&self, at: At) -> Result<()> {
-        let server = self.server(at);
+        let server = self.server(at)?;
         self.model.borrow_mut().hold(server);
         Ok(())
     }
 
     fn let_go(&self, at: At) -> Result<()> {
-        let server = self.server(at);
+        let server = self.server(at)?;
         self.model.borrow_mut().let_go(server);
         Ok(())
     }
@@ -165,6 +214,31 @@ impl Three for Simulated {
     fn change_leader(&self) -> Result<()> {
         self.model.borrow_mut().change_leader();
         Ok(())
+    }
+
+    fn keep_parts(&self) -> Result<()> {
+        self.leader.set(Some(self.server(At::Leader)?));
+        Ok(())
+    }
+
+    fn cut(&self, one: At, other: At) -> Result<()> {
+        self.model.borrow_mut().cut(self.server(one)?, self.server(other)?);
+        Ok(())
+    }
+
+    fn heal(&self) -> Result<()> {
+        self.model.borrow_mut().heal();
+        Ok(())
+    }
+
+    fn until_serving(&self, at: At) -> Result<()> {
+        let server = self.server(at)?;
+        let is_serving = self.model.borrow_mut().until_serving(server);
+        is_serving.then_some(()).context("it finds no leader")
+    }
+
+    fn rest(&self, time: Duration) {
+        self.model.borrow_mut().rest(time);
     }
 }
 

@@ -113,6 +113,45 @@ impl Trio {
         self.servers.let_go(at)
     }
 
+    /// From now on a server is called by the part that it has at this moment, whatever becomes of it.
+    ///
+    /// # Errors
+    /// If none leads.
+    pub fn keep_parts(&mut self) -> Result<()> {
+        self.servers.keep_parts()
+    }
+
+    /// Two servers hear nothing of each other, until [`Trio::heal`]. Nobody is told.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn cut(&mut self, one: At, other: At) -> Result<()> {
+        self.note(format_args!("{one:?} and {other:?} are cut off from each other"));
+        self.servers.cut(one, other)
+    }
+
+    /// All servers hear each other again. Waits until all of them serve.
+    ///
+    /// # Errors
+    /// If one does not.
+    pub fn heal(&mut self) -> Result<()> {
+        self.note("all is healed");
+        self.servers.heal()
+    }
+
+    /// Waits until a server that looks for a leader has found one.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn until_serving(&mut self, at: At) -> Result<()> {
+        self.servers.until_serving(at)
+    }
+
+    /// Nothing is asked for a while.
+    pub fn rest(&mut self, time: Duration) {
+        self.servers.rest(time);
+    }
+
     /// The leader is lost and another elected. The lost one comes back as a follower.
     ///
     /// # Errors

@@ -126,6 +126,18 @@ impl Ensemble {
         }
     }
 
+    /// Holds back all that two servers say to each other as leader and follower, until
+    /// [`Ensemble::mend`]. Of elections they still hear.
+    pub fn cut(&self, one: usize, other: usize) {
+        for (from, to) in [(one, other), (other, one)] {
+            // Each server has a way to every other, in their order.
+            let number = if to < from { to } else { to.saturating_sub(1) };
+            if let Some(way) = self.ways.get(from).and_then(|ways| ways.get(number)) {
+                way.stall(Direction::Both);
+            }
+        }
+    }
+
     /// Kills the leader, waits for another, and has the killed one come back.
     ///
     /// # Errors

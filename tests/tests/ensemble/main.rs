@@ -18,21 +18,42 @@ use anyhow::Result;
 use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard};
 use wok_tests::zookeeper::{Ensemble, Options};
 
-/// How long a follower that is held may hear nothing before it and its leader give each other up,
-/// in ticks: longer than any test holds one.
-const SYNC_LIMIT: &str = "240";
+/// What servers make of it when they hear nothing of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// They bear it for longer than any test holds one.
+    Borne,
+    /// They give each other up after five seconds.
+    Noticed,
+}
 
-/// The ensemble, for one test at a time: they stop its servers.
-async fn ensemble() -> Result<OwnedMutexGuard<Ensemble>> {
-    static ENSEMBLE: OnceCell<Arc<Mutex<Ensemble>>> = OnceCell::const_new();
+impl Silence {
+    /// In ticks.
+    fn sync_limit(self) -> &'static str {
+        match self {
+            Silence::Borne => "240",
+            Silence::Noticed => "10",
+        }
+    }
+}
+
+/// An ensemble, for one test at a time: they stop its servers.
+async fn ensemble(silence: Silence) -> Result<OwnedMutexGuard<Ensemble>> {
+    type Shared = OnceCell<Arc<Mutex<Ensemble>>>;
+    static BEARING: Shared = OnceCell::const_new();
+    static NOTICING: Shared = OnceCell::const_new();
+    let shared = match silence {
+        Silence::Borne => &BEARING,
+        Silence::Noticed => &NOTICING,
+    };
     let start = async || {
         // The simulation's servers grant sessions of 1 s to 40 s.
         let options = Options::default()
             .setting("minSessionTimeout", "1000")
             .setting("maxSessionTimeout", "40000")
-            .setting("syncLimit", SYNC_LIMIT);
+            .setting("syncLimit", silence.sync_limit());
         anyhow::Ok(Arc::new(Mutex::new(Ensemble::start_with(3, options).await?)))
     };
-    let ensemble = Arc::clone(ENSEMBLE.get_or_try_init(start).await?);
+    let ensemble = Arc::clone(shared.get_or_try_init(start).await?);
     Ok(ensemble.lock_owned().await)
 }

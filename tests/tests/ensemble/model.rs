@@ -14,6 +14,7 @@
 //! * How far a follower is behind, which of them becomes the leader, and how long that takes.
 
 mod leaders;
+mod partitions;
 mod sessions;
 mod stale_reads;
 mod watches;
@@ -25,6 +26,8 @@ use wok_tests::admin::Admin;
 use wok_tests::wire::Trio;
 use wok_tests::zookeeper::Ensemble;
 
+use crate::Silence;
+
 /// How many seeds must say what Apache ZooKeeper says.
 const SEEDS: u64 = 25;
 
@@ -34,13 +37,24 @@ const SEEDS: u64 = 25;
 /// otherwise than Apache, it does in every play.
 const PLAYS: usize = 3;
 
-/// Plays a script on both.
+/// Plays a script on both, whose servers never give each other up.
 #[track_caller]
 fn check(script: impl Fn(&mut Trio) -> Result<()>) {
+    check_on(Silence::Borne, script);
+}
+
+/// Plays a script on both that cuts servers off from each other until they give each other up.
+#[track_caller]
+fn check_apart(script: impl Fn(&mut Trio) -> Result<()>) {
+    check_on(Silence::Noticed, script);
+}
+
+#[track_caller]
+fn check_on(silence: Silence, script: impl Fn(&mut Trio) -> Result<()>) {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let mut differences = Vec::new();
     while differences.len() < PLAYS {
-        let ensemble = runtime.block_on(crate::ensemble()).unwrap();
+        let ensemble = runtime.block_on(crate::ensemble(silence)).unwrap();
         if !differences.is_empty() {
             runtime.block_on(clear(&ensemble)).unwrap();
         }

@@ -34,7 +34,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Result<Scene> {
-        let mut ensemble = crate::ensemble().await?;
+        let mut ensemble = crate::ensemble(crate::Silence::Borne).await?;
         ensemble.mend().await?;
         let leader = ensemble.leader().await?;
         let follower = At::Follower.among_three(leader);

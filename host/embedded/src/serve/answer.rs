@@ -29,7 +29,7 @@ impl Member {
         };
         let Some(pending) = peer.pop_if(is_asker) else { return };
         // The session has gone to another server: this connection is its past.
-        if *outcome == Outcome::Failed(ErrorCode::SessionMoved) {
+        if has_moved(outcome) {
             return self.close(connection);
         }
         // As Apache ZooKeeper, which knows no answer to a check that holds by itself.
@@ -38,6 +38,15 @@ impl Member {
             self.deliver(connection, frame(header, outcome));
         }
         self.advance(connection, now);
+    }
+}
+
+/// Whether it was refused, or a part of it, because the session is at another server.
+fn has_moved(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Failed(error) => *error == ErrorCode::SessionMoved,
+        Outcome::Multi(parts) => parts.iter().any(has_moved),
+        Outcome::Created { .. } | Outcome::Set(..) | Outcome::Done(_) => false,
     }
 }
 

@@ -108,6 +108,10 @@ fn lasts(fault: FaultKind) -> bool {
         FaultKind::Delay
         | FaultKind::HalfOpen
         | FaultKind::Lag
+        | FaultKind::LinkCut
+        | FaultKind::HostCut
+        | FaultKind::ServerCut
+        | FaultKind::LeaderCut
         | FaultKind::Pause
         | FaultKind::HostKill => true,
         FaultKind::LostBefore

@@ -155,8 +155,21 @@ impl Story {
         self.push(What::Event { host, session: session(who), event, path })
     }
 
+    /// A heartbeat of its session, in the very moment of what comes next.
+    fn beat(&mut self, who: ParticipantId) -> &mut Self {
+        self.zxid += 1;
+        let what = What::Txn { zxid: self.zxid, session: session(who), changes: Vec::new() };
+        self.entries.push(Entry { at_us: self.us + 1000, what });
+        self
+    }
+
     /// It claims its contender and is told that it holds it.
     pub(super) fn hold(&mut self, who: ParticipantId) -> &mut Self {
+        self.beat(who).hold_unheard(who)
+    }
+
+    /// The same, without a heartbeat.
+    pub(super) fn hold_unheard(&mut self, who: ParticipantId) -> &mut Self {
         let (path, fence) = (self.contender(who), self.fence(who));
         self.ask(who, "claim", &path).answer_ask(who, None);
         self.tell(who, Told::Held { path, fence })
@@ -196,12 +209,17 @@ impl Story {
     }
 
     pub(super) fn write(&mut self, who: ParticipantId, accepted: bool) -> &mut Self {
+        self.beat(who).write_unheard(who, accepted)
+    }
+
+    /// The same, without a heartbeat.
+    pub(super) fn write_unheard(&mut self, who: ParticipantId, accepted: bool) -> &mut Self {
         let fence = self.fence(who);
         self.push(What::Wrote { participant: who, fence, accepted })
     }
 
     pub(super) fn fault(&mut self, fault: FaultKind, host: HostId) -> &mut Self {
-        self.push(What::Fault { fault, host: Some(host), struck: Vec::new() })
+        self.push(What::Fault { fault, host: Some(host), struck: Vec::new(), cut: None })
     }
 
     pub(super) fn heal(&mut self, fault: FaultKind, host: HostId) -> &mut Self {

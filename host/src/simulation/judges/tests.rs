@@ -10,6 +10,7 @@ use crate::simulation::history::{Change, FaultKind, Outcome, Told, What};
 
 mod bounds;
 mod elections;
+mod quorum;
 mod waits;
 
 const NOTHING: Outcome = Outcome::Ok { value: Value::Null, holds: false };

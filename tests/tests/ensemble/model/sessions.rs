@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use wok_tests::wire::At::{self, Follower, Leader, OtherFollower};
 use wok_tests::wire::message::{
-    Watch::Leave, Watch::No, close_session, create, delete, exists, get_children2, get_data,
-    get_ephemerals, ping, set_data, sync,
+    Watch::Leave, Watch::No, check as check_version, close_session, create, delete, exists,
+    get_children2, get_data, get_ephemerals, multi, ping, set_data, sync,
 };
 use wok_tests::wire::{Hello, Trio, Who};
 
@@ -61,6 +61,22 @@ fn the_old_connection_of_a_session_that_went_away_cannot_write() {
     check(|trio| writes_from_the_past(trio, Leader, Follower));
     check(|trio| writes_from_the_past(trio, Follower, Leader));
     check(|trio| writes_from_the_past(trio, Follower, OtherFollower));
+}
+
+#[test]
+fn the_old_connection_of_a_session_that_went_away_cannot_write_by_a_multi_either() {
+    check(|trio| {
+        let a = trio.connect_at(Follower, "a")?;
+        trio.call(a, create("/past"))?;
+        let there = trio.connect_at(OtherFollower, "there")?;
+        trio.call(there, sync("/past"))?;
+        let again = welcome(trio, OtherFollower, "again", a)?;
+        trio.call(again, set_data("/past", Some(b"new"), 0))?;
+        trio.call(a, multi(&[check_version("/past", -1), set_data("/past", Some(b"old"), -1)]))?;
+        trio.call(again, get_data("/past", No))?;
+        trio.call(again, delete("/past", -1))?;
+        Ok(())
+    });
 }
 
 /// A session at one server goes to another, and its old connection reads.

@@ -1,0 +1,263 @@
+//! What passes between a leader and those that follow it, and how each finds out that it does not.
+
+use std::sync::Arc;
+
+use wok_embedded::serve::Upcall;
+use wok_embedded::time::Now;
+
+use super::reign::{Call, Step, Word};
+use super::{Alarm, BEAT_MS, Part, SILENCE_MS, Servers};
+
+impl Servers {
+    /// Hands on what a server's clients want of its leader.
+    pub(super) fn carry(&mut self, server: usize, now: Now) {
+        loop {
+            let Some(serving) = self.servers.get_mut(server) else { return };
+            let upcalls = serving.member.take_upcalls();
+            if upcalls.is_empty() {
+                return;
+            }
+            for upcall in upcalls {
+                self.call(server, Call::Upcall(upcall), now);
+            }
+        }
+    }
+
+    /// What a server asks of its leader, which may be itself, gets there, waits or is lost.
+    fn call(&mut self, server: usize, call: Call, now: Now) {
+        let Some(calling) = self.servers.get_mut(server) else { return };
+        match calling.part {
+            // Its clients are gone.
+            Part::Looking => {}
+            Part::Leading => self.hear(server, server, call, now),
+            Part::Following { leader, .. } if !self.ways.lead(server, leader) => {
+                calling.calls.push_back(call);
+            }
+            Part::Following { leader, epoch } => {
+                if let Some(reign) = self.reigns.get_mut(&leader).filter(|it| it.epoch == epoch)
+                    && let Some(heard) = reign.learners.get_mut(&server)
+                {
+                    *heard = now.elapsed_ms;
+                    self.hear(leader, server, call, now);
+                }
+            }
+        }
+    }
+
+    /// A leader hears what a server asks of it.
+    fn hear(&mut self, leads: usize, from: usize, call: Call, now: Now) {
+        let Some(reign) = self.reigns.get_mut(&leads) else { return };
+        match call {
+            Call::Upcall(Upcall::Write(request)) => self.prepare(leads, request, now),
+            Call::Upcall(Upcall::Sync { connection }) => {
+                reign.prepared.push_back(Step::Synced { server: from, connection });
+            }
+            Call::Upcall(Upcall::Attach { connection, session_id, timeout_ms }) => {
+                let owner = u64::try_from(from).unwrap_or(u64::MAX);
+                let is_alive = reign.leader.attach(session_id, timeout_ms, owner, now);
+                self.tell(leads, from, Word::Attached { connection, is_alive }, now);
+            }
+            Call::Touches(sessions) => {
+                for session in sessions {
+                    // Of those that are over it has told already, or is about to.
+                    let _is_known = reign.leader.touch(session, now);
+                }
+            }
+        }
+    }
+
+    /// A leader tells something to a server, which may be itself.
+    pub(super) fn tell(&mut self, leads: usize, to: usize, word: Word, now: Now) {
+        let epoch = self.reigns.get(&leads).map_or(0, |reign| reign.epoch);
+        let Some(told) = self.servers.get_mut(to) else { return };
+        let is_own = to == leads;
+        if !is_own && told.part != (Part::Following { leader: leads, epoch }) {
+            return;
+        }
+        if !is_own && !self.ways.lead(leads, to) {
+            return told.words.push_back(word);
+        }
+        told.heard_ms = now.elapsed_ms;
+        match word {
+            // Whether a session lives is told past all that there is to apply.
+            Word::Attached { connection, is_alive } => {
+                told.member.attached(connection, is_alive, now);
+            }
+            word => told.behind.push_back(word),
+        }
+    }
+
+    /// Cuts the way from one server to another. Nobody is told.
+    pub(in super::super) fn cut(&mut self, from: usize, to: usize) {
+        self.ways.cut(from, to);
+        self.can_settle = None;
+    }
+
+    /// Heals it: what waited arrives, unless one of the two has given the other up meanwhile.
+    pub(in super::super) fn heal(&mut self, from: usize, to: usize, now: Now) {
+        self.ways.heal(from, to);
+        self.can_settle = None;
+        if !self.ways.lead(from, to) {
+            return;
+        }
+        // One of them may lead, or have led, the other.
+        if self.follows(to, from) {
+            self.bring_words(from, to, now);
+        }
+        if self.follows(from, to) {
+            self.bring_calls(from, to, now);
+        }
+        self.part_with(from, to);
+    }
+
+    /// Whether one believes to follow the other, in whichever of its reigns.
+    fn follows(&self, server: usize, leads: usize) -> bool {
+        let part = self.servers.get(server).map(|server| server.part);
+        matches!(part, Some(Part::Following { leader, .. }) if leader == leads)
+    }
+
+    /// Whether they agree that the one follows the other.
+    pub(super) fn agree(&self, leads: usize, server: usize) -> bool {
+        let Some(reign) = self.reigns.get(&leads) else { return false };
+        let part = self.servers.get(server).map(|server| server.part);
+        let follows = part == Some(Part::Following { leader: leads, epoch: reign.epoch });
+        follows && reign.learners.contains_key(&server)
+    }
+
+    fn bring_words(&mut self, leads: usize, to: usize, now: Now) {
+        if !self.agree(leads, to) {
+            // It hears the end of the connection.
+            return self.look(to);
+        }
+        let proposed = self.reigns.get(&leads).map_or(0, |reign| reign.leader.last_zxid());
+        let Some(told) = self.servers.get_mut(to) else { return };
+        told.accepted.1 = proposed;
+        told.heard_ms = now.elapsed_ms;
+        let words = std::mem::take(&mut told.words);
+        words.into_iter().for_each(|word| self.tell(leads, to, word, now));
+        self.carry(to, now);
+    }
+
+    fn bring_calls(&mut self, from: usize, leads: usize, now: Now) {
+        if !self.agree(leads, from) {
+            // It is told that nobody is there any more, if that gets through.
+            if self.ways.lead(leads, from) {
+                self.look(from);
+            }
+            return;
+        }
+        let Some(calling) = self.servers.get_mut(from) else { return };
+        let calls = std::mem::take(&mut calling.calls);
+        calls.into_iter().for_each(|call| self.call(from, call, now));
+        self.carry(from, now);
+    }
+
+    /// A leader hears that one that followed it has gone.
+    fn part_with(&mut self, from: usize, leads: usize) {
+        let agree = self.agree(leads, from);
+        if let Some(reign) = self.reigns.get_mut(&leads).filter(|_| !agree) {
+            reign.learners.remove(&from);
+        }
+    }
+
+    /// A leader pings those that follow it, and looks whom it has heard.
+    pub(in super::super) fn beat(&mut self, leads: usize, epoch: i64, now: Now) {
+        let reign = self.reigns.get_mut(&leads).filter(|reign| reign.epoch == epoch);
+        let Some(reign) = reign else { return };
+        reign.beats += 1;
+        let is_whole_tick = reign.beats.is_multiple_of(2);
+        let learners: Vec<usize> = reign.learners.keys().copied().collect();
+        for learner in learners {
+            self.ping(leads, learner, now);
+            self.miss(leads, learner, now);
+        }
+        let followed = self.reigns.get(&leads).map_or(0, |reign| reign.learners.len());
+        if is_whole_tick && followed + 1 < self.majority() {
+            return self.look(leads);
+        }
+        self.alarms.push((now.elapsed_ms + BEAT_MS, Alarm::Beat { server: leads, epoch }));
+    }
+
+    fn ping(&mut self, leads: usize, learner: usize, now: Now) {
+        if !self.agree(leads, learner) || !self.ways.lead(leads, learner) {
+            return;
+        }
+        let Some(pinged) = self.servers.get_mut(learner) else { return };
+        pinged.heard_ms = now.elapsed_ms;
+        let touches = Call::Touches(std::mem::take(&mut pinged.touched));
+        self.call(learner, touches, now);
+    }
+
+    /// Gives one up that was silent for too long; it is told, if that gets through.
+    fn miss(&mut self, leads: usize, learner: usize, now: Now) {
+        let Some(reign) = self.reigns.get_mut(&leads) else { return };
+        let heard = reign.learners.get(&learner).copied().unwrap_or(now.elapsed_ms);
+        if now.elapsed_ms < heard + SILENCE_MS {
+            return;
+        }
+        reign.learners.remove(&learner);
+        if self.ways.lead(leads, learner) && self.follows(learner, leads) {
+            self.look(learner);
+        }
+    }
+
+    /// One that follows looks whether it has heard its leader.
+    pub(in super::super) fn listen(&mut self, server: usize, epoch: i64, now: Now) {
+        let Some(listening) = self.servers.get(server) else { return };
+        if !matches!(listening.part, Part::Following { epoch: own, .. } if own == epoch) {
+            return;
+        }
+        let due = listening.heard_ms + SILENCE_MS;
+        if due <= now.elapsed_ms {
+            return self.look(server);
+        }
+        self.alarms.push((due, Alarm::Silence { server, epoch }));
+    }
+
+    /// A server gives up its lead, or its leader, and looks for another: its clients' connections
+    /// end, and those that followed it, or that it followed, hear so, if that gets through.
+    pub(super) fn look(&mut self, server: usize) {
+        self.can_settle = None;
+        let Some(looking) = self.servers.get_mut(server) else { return };
+        let part = std::mem::replace(&mut looking.part, Part::Looking);
+        looking.member.close_all();
+        looking.behind.clear();
+        looking.touched.clear();
+        looking.calls.clear();
+        looking.words.clear();
+        match part {
+            Part::Looking => {}
+            Part::Leading => {
+                let Some(reign) = self.reigns.remove(&server) else { return };
+                for learner in reign.learners.into_keys() {
+                    if self.ways.lead(server, learner) && self.follows(learner, server) {
+                        self.look(learner);
+                    }
+                }
+            }
+            Part::Following { leader, epoch } => {
+                let reign = self.reigns.get_mut(&leader).filter(|reign| reign.epoch == epoch);
+                if let Some(reign) = reign.filter(|_| self.ways.lead(server, leader)) {
+                    reign.learners.remove(&server);
+                }
+            }
+        }
+    }
+
+    /// One that looks for a leader follows one that it has found, and shows all that was committed
+    /// before it serves.
+    pub(super) fn follow(&mut self, server: usize, leads: usize, now: Now) {
+        let Some(reign) = self.reigns.get_mut(&leads) else { return };
+        let Some(joining) = self.servers.get_mut(server) else { return };
+        let epoch = reign.epoch;
+        reign.learners.insert(server, now.elapsed_ms);
+        joining.part = Part::Following { leader: leads, epoch };
+        joining.heard_ms = now.elapsed_ms;
+        joining.catch_up(&self.log, now);
+        joining.touched.clear();
+        let committed = self.log.last().map_or(0, |last: &Arc<_>| last.header.zxid);
+        joining.accepted = (committed.max(epoch << 32), reign.leader.last_zxid());
+        self.alarms.push((now.elapsed_ms + SILENCE_MS, Alarm::Silence { server, epoch }));
+        self.can_settle = None;
+    }
+}
