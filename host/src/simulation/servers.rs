@@ -380,7 +380,7 @@ impl Servers {
     pub(super) fn apply(&mut self, server: usize, now: Now) {
         let Some(behind) = self.servers.get_mut(server) else { return };
         match behind.behind.pop_front() {
-            None => return,
+            None | Some(Word::Ping) => return,
             Some(Word::Commit) => behind.apply_next(&self.log, now),
             Some(Word::Synced { connection }) => behind.member.synced(connection, now),
             Some(Word::Attached { connection, is_alive }) => {

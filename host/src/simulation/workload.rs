@@ -17,7 +17,7 @@ const APPLICATIONS: (u64, u64) = (6, 8);
 const ROUNDS: (u64, u64) = (5, 8);
 
 /// How many faults come.
-const FAULTS: (u64, u64) = (3, 8);
+const FAULTS: (u64, u64) = (4, 10);
 
 /// In how many runs of a hundred servers are cut off for long, whatever else comes.
 const PARTITIONS_PERCENT: u64 = 50;

@@ -32,7 +32,7 @@ fn a_contender_that_is_not_looked_for_is_noticed() {
 
 #[test]
 fn a_look_up_without_sync_is_noticed() {
-    check("lock", Omission::SyncBeforeLookUp, 1, &["M7", "W1"]);
+    check("lock", Omission::SyncBeforeLookUp, 400, &["M7", "W1"]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn an_answer_that_is_made_up_by_the_client_is_noticed() {
 #[test]
 fn a_name_that_is_taken_for_ones_own_whosever_it_is_is_noticed() {
     // Two announcements have to meet, and a reply to be lost between them.
-    check("leader-election", Omission::SessionCheck, 500, &["V1"]);
+    check("leader-election", Omission::SessionCheck, 100, &["V1"]);
 }
 
 #[test]

@@ -148,11 +148,11 @@ impl Three for Apache {
 
     fn until_serving(&self, at: At) -> Result<()> {
         let server = self.server(at)?;
-        let ensemble = self.ensemble.borrow();
-        self.runtime.block_on(ensemble.servers().get(server).context("a server of three")?.ready())
+        self.runtime.block_on(self.ensemble.borrow().until_serving(server))
     }
 
     fn rest(&self, time: Duration) {
+        // tidy: the silence is what the script asked for
         std::thread::sleep(time);
     }
 }

@@ -138,6 +138,14 @@ impl Ensemble {
         }
     }
 
+    /// Waits until a server that has closed its clients' connections serves again.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub async fn until_serving(&self, server: usize) -> Result<()> {
+        self.servers.get(server).context("a server of the ensemble")?.ready().await
+    }
+
     /// Kills the leader, waits for another, and has the killed one come back.
     ///
     /// # Errors
@@ -164,7 +172,22 @@ impl Ensemble {
                 server.resume()?;
             }
         }
+        self.settled().await?;
         self.ready().await
+    }
+
+    /// Waits until no more than one believes to lead: one that was cut off may not know yet that it
+    /// does not.
+    async fn settled(&self) -> Result<()> {
+        eventually("one leader", async || {
+            let mut leaders = 0;
+            for server in &self.servers {
+                let said = server.four_letter("srvr").await.unwrap_or_default();
+                leaders += usize::from(said.contains("Mode: leader"));
+            }
+            Ok((leaders == 1).then_some(()))
+        })
+        .await
     }
 
     /// The index of the server that leads. Waits for an election to end.

@@ -23,16 +23,17 @@ use wok_tests::zookeeper::{Ensemble, Options};
 pub(crate) enum Silence {
     /// They bear it for longer than any test holds one.
     Borne,
-    /// They give each other up after five seconds.
+    /// They give each other up after four seconds.
     Noticed,
 }
 
 impl Silence {
-    /// In ticks.
-    fn sync_limit(self) -> &'static str {
+    /// In ticks: for how long one that follows is borne, and one that begins to.
+    fn limits(self) -> (&'static str, &'static str) {
         match self {
-            Silence::Borne => "240",
-            Silence::Noticed => "10",
+            Silence::Borne => ("240", "20"),
+            // Those that look for a leader follow the one that is cut off first, and find out.
+            Silence::Noticed => ("8", "4"),
         }
     }
 }
@@ -47,11 +48,13 @@ async fn ensemble(silence: Silence) -> Result<OwnedMutexGuard<Ensemble>> {
         Silence::Noticed => &NOTICING,
     };
     let start = async || {
+        let (sync_limit, init_limit) = silence.limits();
         // The simulation's servers grant sessions of 1 s to 40 s.
         let options = Options::default()
             .setting("minSessionTimeout", "1000")
             .setting("maxSessionTimeout", "40000")
-            .setting("syncLimit", silence.sync_limit());
+            .setting("syncLimit", sync_limit)
+            .setting("initLimit", init_limit);
         anyhow::Ok(Arc::new(Mutex::new(Ensemble::start_with(3, options).await?)))
     };
     let ensemble = Arc::clone(shared.get_or_try_init(start).await?);

@@ -46,6 +46,16 @@ impl Servers {
 
     /// A leader hears what a server asks of it.
     fn hear(&mut self, leads: usize, from: usize, call: Call, now: Now) {
+        if let Call::Upcall(Upcall::Sync { connection }) = call
+            && from == leads
+            && !self.is_writing(leads, connection)
+        {
+            // For its own clients it waits for nothing else.
+            if let Some(leading) = self.servers.get_mut(leads) {
+                leading.member.synced(connection, now);
+            }
+            return;
+        }
         let Some(reign) = self.reigns.get_mut(&leads) else { return };
         match call {
             Call::Upcall(Upcall::Write(request)) => self.prepare(leads, request, now),
@@ -66,6 +76,17 @@ impl Servers {
         }
     }
 
+    /// Whether something that a connection's session has written, by whichever connection and server,
+    /// is not committed yet.
+    fn is_writing(&self, leads: usize, connection: u64) -> bool {
+        let session = self.servers.get(leads).and_then(|it| it.member.session_of(connection));
+        let is_its = |step: &Step| match step {
+            Step::Commit(proposal) => Some(proposal.header.session_id) == session,
+            Step::Synced { .. } => false,
+        };
+        self.reigns.get(&leads).is_some_and(|reign| reign.prepared.iter().any(is_its))
+    }
+
     /// A leader tells something to a server, which may be itself.
     pub(super) fn tell(&mut self, leads: usize, to: usize, word: Word, now: Now) {
         let epoch = self.reigns.get(&leads).map_or(0, |reign| reign.epoch);
@@ -79,6 +100,10 @@ impl Servers {
         }
         told.heard_ms = now.elapsed_ms;
         match word {
+            Word::Ping => {
+                let touches = Call::Touches(std::mem::take(&mut told.touched));
+                self.call(to, touches, now);
+            }
             // Whether a session lives is told past all that there is to apply.
             Word::Attached { connection, is_alive } => {
                 told.member.attached(connection, is_alive, now);
@@ -168,7 +193,7 @@ impl Servers {
         let is_whole_tick = reign.beats.is_multiple_of(2);
         let learners: Vec<usize> = reign.learners.keys().copied().collect();
         for learner in learners {
-            self.ping(leads, learner, now);
+            self.tell(leads, learner, Word::Ping, now);
             self.miss(leads, learner, now);
         }
         let followed = self.reigns.get(&leads).map_or(0, |reign| reign.learners.len());
@@ -176,16 +201,6 @@ impl Servers {
             return self.look(leads);
         }
         self.alarms.push((now.elapsed_ms + BEAT_MS, Alarm::Beat { server: leads, epoch }));
-    }
-
-    fn ping(&mut self, leads: usize, learner: usize, now: Now) {
-        if !self.agree(leads, learner) || !self.ways.lead(leads, learner) {
-            return;
-        }
-        let Some(pinged) = self.servers.get_mut(learner) else { return };
-        pinged.heard_ms = now.elapsed_ms;
-        let touches = Call::Touches(std::mem::take(&mut pinged.touched));
-        self.call(learner, touches, now);
     }
 
     /// Gives one up that was silent for too long; it is told, if that gets through.

@@ -24,13 +24,16 @@ pub(super) struct Reign {
 pub(super) enum Step {
     /// To commit a txn, once it is on a majority of disks.
     Commit(Arc<Proposal>),
-    /// To answer a `sync`, once what was proposed before is committed. No majority takes part.
+    /// To answer a `sync`, once what was proposed before is committed. If that is nothing, no majority
+    /// takes part; and a client of the leader's own waits only for what its session has written.
     Synced { server: usize, connection: u64 },
 }
 
 /// What a leader tells one that follows it.
 #[derive(Debug)]
 pub(super) enum Word {
+    /// A ping. While the way is cut it waits there as all else does, and is answered afterwards.
+    Ping,
     /// The next txn of the log is committed.
     Commit,
     /// The answer to a `sync`.

@@ -91,19 +91,37 @@ fn a_leader_that_is_cut_off_answers_syncs_and_reads_and_no_writes() {
 }
 
 #[test]
-fn a_sync_behind_a_write_that_gets_nowhere_gets_nowhere() {
+fn a_leader_that_is_cut_off_answers_its_clients_syncs_whatever_it_has_proposed() {
     check_apart(|trio| {
         trio.keep_parts()?;
         let (a, b) = (trio.connect_at(Leader, "a")?, trio.connect_at(Leader, "b")?);
         trio.call(a, create("/behind"))?;
         trio.cut(Leader, Follower)?;
         trio.cut(Leader, OtherFollower)?;
-        trio.call(b, sync("/behind"))?;
         trio.send(a, &[create("/behind/lost").into()])?;
         trio.rest(READING);
-        trio.send(b, &[sync("/behind")])?;
+        trio.call(b, sync("/behind"))?;
+        trio.call(b, exists("/behind/lost", No))?;
         trio.end(b)?;
         trio.end(a)?;
+        trio.heal()
+    });
+}
+
+#[test]
+fn a_sync_waits_for_what_its_session_has_written_by_an_earlier_connection() {
+    check_apart(|trio| {
+        trio.keep_parts()?;
+        let a = trio.connect_at(Leader, "a")?;
+        trio.call(a, create("/own"))?;
+        trio.cut(Leader, Follower)?;
+        trio.cut(Leader, OtherFollower)?;
+        trio.send(a, &[create("/own/lost").into()])?;
+        trio.rest(READING);
+        let again = trio.return_at(Leader, "again", a)?.context("it was sent away")?;
+        trio.end(a)?;
+        trio.send(again, &[sync("/own")])?;
+        trio.end(again)?;
         trio.heal()
     });
 }
@@ -122,7 +140,8 @@ fn sessions_begin_anew_with_a_new_leader() {
         trio.end(b)?;
         trio.until_serving(Follower)?;
         let b = trio.return_at(Follower, "b again", b)?.context("it was sent away")?;
-        trio.call(b, sync("/anew"))?;
+        // Whoever writes first begins the new leader's count.
+        trio.call(b, create("/anew/next"))?;
         trio.call(b, exists("/anew/c", Leave))?;
         trio.event(b)?;
         trio.heal()

@@ -73,6 +73,7 @@ fn the_old_connection_of_a_session_that_went_away_cannot_write_by_a_multi_either
         let again = welcome(trio, OtherFollower, "again", a)?;
         trio.call(again, set_data("/past", Some(b"new"), 0))?;
         trio.call(a, multi(&[check_version("/past", -1), set_data("/past", Some(b"old"), -1)]))?;
+        trio.call(again, sync("/past"))?;
         trio.call(again, get_data("/past", No))?;
         trio.call(again, delete("/past", -1))?;
         Ok(())
