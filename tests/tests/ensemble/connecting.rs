@@ -4,11 +4,11 @@ use anyhow::Result;
 use wok_tests::process::Program;
 use wok_tests::zookeeper;
 
-use crate::ensemble;
+use crate::{Silence, ensemble};
 
 #[tokio::test]
 async fn a_lock_waits_for_a_quorum_and_says_so_once() -> Result<()> {
-    let mut ensemble = ensemble().await?;
+    let mut ensemble = ensemble(Silence::Borne).await?;
     let servers = ensemble.servers_mut();
     servers[0].kill();
     servers[1].kill();
