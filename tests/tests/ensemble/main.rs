@@ -54,7 +54,9 @@ async fn ensemble(silence: Silence) -> Result<OwnedMutexGuard<Ensemble>> {
             .setting("minSessionTimeout", "1000")
             .setting("maxSessionTimeout", "40000")
             .setting("syncLimit", sync_limit)
-            .setting("initLimit", init_limit);
+            .setting("initLimit", init_limit)
+            // Those that look for a leader ask again soon, not after up to a minute.
+            .property("zookeeper.fastleader.maxNotificationInterval", "400");
         anyhow::Ok(Arc::new(Mutex::new(Ensemble::start_with(3, options).await?)))
     };
     let ensemble = Arc::clone(shared.get_or_try_init(start).await?);
