@@ -153,7 +153,7 @@ impl Three for Apache {
 
     fn rest(&self, time: Duration) {
         // tidy: the silence is what the script asked for
-        self.runtime.block_on(tokio::time::sleep(time));
+        self.runtime.block_on(async { tokio::time::sleep(time).await });
     }
 }
 
