@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use wok::session::{ConnectOptions, ContenderName, SeatLimits, UuidForm, open};
+use wok_tests::admin::Admin;
 use wok_tests::zookeeper::{Options, Server};
 
 use crate::ground::Ground;
@@ -23,6 +24,8 @@ const WINDOW: Duration = Duration::from_secs(12);
 pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
     ground.wok.block_on(async {
         let server = Server::start(Options::default().tick(TICK)).await?;
+        // No container, which the server would remove by a transaction of its own.
+        Admin::connect(server.address()).await?.create("/heartbeats", b"").await?;
         let mut rows = Vec::new();
         for timeout in TIMEOUTS {
             let session = open(&ConnectOptions::new(server.address(), timeout)).await?;
