@@ -32,8 +32,8 @@ async fn a_holder_on_a_slow_link_that_loses_packets_keeps_its_claim() -> Result<
         order.wait_for("holding").await?;
         // tidy: for how long it holds is what is promised
         let ended = tokio::time::timeout(MINUTE, holder.exit()).await;
-        ensure!(ended.is_err(), "it ended: {ended:?}");
         let printed: Vec<String> = holder.lines().into_iter().map(|line| line.text).collect();
+        ensure!(ended.is_err(), "it ended: {ended:?}; {printed:?}");
         ensure!(printed.iter().all(|line| !line.contains("lost")), "{printed:?}");
         holder.signal(Signal::TERM)?;
         holder.tree_gone().await?;
