@@ -1,4 +1,4 @@
-//! Builds the stock recipes and embeds them, with their sources and those of what `wok new` writes
+//! Builds the stock recipes and the judges of their promises, and embeds them, with their sources and those of what `wok new` writes
 //! beside them. Their names are those of their directories.
 
 use std::env;
@@ -43,6 +43,7 @@ fn embed() -> Result<(), wok_build::Error> {
         crates: "../recipes-wasm",
         table: "recipes.rs",
         ready_made: "WOK_RECIPES_DIR",
+        judges: "judges.rs",
     })?;
     wok_build::embed_sources("recipe_sources.rs", "../recipes-wasm/*")?;
     wok_build::embed_sources("template_sources.rs", "../guest-sdk/templates/*")?;

@@ -1,5 +1,7 @@
 //! Who stands where in a line of contenders.
 
+use std::iter;
+
 use crate::Sequence;
 use crate::participant::{ContenderName, UuidForm};
 
@@ -7,11 +9,16 @@ use crate::participant::{ContenderName, UuidForm};
 const COUNTER: usize = 10;
 
 /// How the contenders of a recipe are named: before, UUID, after, counter.
+///
+/// A recipe whose contenders are of several kinds has a naming for each, which differ in `after`:
+/// readers and writers of one line, say. [`Naming::beside`] makes one that reads all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Naming {
     before: &'static str,
     uuid: UuidForm,
     after: &'static str,
+    /// What contenders of other kinds have in the place of `after`.
+    others: &'static [&'static str],
 }
 
 impl Naming {
@@ -33,7 +40,22 @@ impl Naming {
 
     const fn new(before: &'static str, uuid: UuidForm, after: &'static str) -> Self {
         assert!(!after.is_empty(), "something has to stand between the UUID and the counter");
-        Naming { before, uuid, after }
+        Naming { before, uuid, after, others: &[] }
+    }
+
+    /// The same naming, which reads contenders of these other kinds as well.
+    ///
+    /// # Panics
+    /// One of them is empty.
+    #[must_use]
+    #[allow(clippy::indexing_slicing, reason = "a constant is made without iterators")]
+    pub const fn beside(self, others: &'static [&'static str]) -> Self {
+        let mut at = 0;
+        while at < others.len() {
+            assert!(!others[at].is_empty(), "something has to stand between UUID and counter");
+            at += 1;
+        }
+        Naming { others, ..self }
     }
 
     /// The name to contend with.
@@ -50,8 +72,8 @@ impl Naming {
     /// What stands before `after` is anybody's: the clients that share a directory spell their UUIDs
     /// differently, and a contender that one of them overlooks is a second holder.
     pub fn read(&self, name: String) -> Option<Contender> {
-        let sequence = self.sequence(&name)?;
-        Some(Contender { name, sequence })
+        let (infix, sequence) = self.parse(&name)?;
+        Some(Contender { name, infix, sequence })
     }
 
     /// Whether a child is a contender of another naming: its name ends with a counter, and is none
@@ -62,17 +84,22 @@ impl Naming {
             .checked_sub(COUNTER)
             .and_then(|at| name.as_bytes().get(at..))
             .is_some_and(|end| end.iter().all(u8::is_ascii_digit));
-        ends_with_counter && self.sequence(name).is_none()
+        ends_with_counter && self.parse(name).is_none()
     }
 
-    fn sequence(&self, name: &str) -> Option<Sequence> {
-        // From the right: a wrapped counter has a minus sign, and `after` ends with one too. As
-        // bytes: what the search for a text brings along is a page of memory for every waiter.
-        let after = self.after.as_bytes();
-        let at = name.as_bytes().windows(after.len()).rposition(|window| window == after)?;
-        let start = at.checked_add(after.len())?;
-        Sequence::parse(name.get(start..)?)
+    fn parse(&self, name: &str) -> Option<(&'static str, Sequence)> {
+        let mut infixes = iter::once(&self.after).chain(self.others);
+        infixes.find_map(|infix| Some((*infix, sequence_after(infix, name)?)))
     }
+}
+
+fn sequence_after(infix: &str, name: &str) -> Option<Sequence> {
+    // From the right: a wrapped counter has a minus sign, and an infix ends with one too. As bytes:
+    // what the search for a text brings along is a page of memory for every waiter.
+    let infix = infix.as_bytes();
+    let at = name.as_bytes().windows(infix.len()).rposition(|window| window == infix)?;
+    let start = at.checked_add(infix.len())?;
+    Sequence::parse(name.get(start..)?)
 }
 
 /// A contender znode.
@@ -80,6 +107,8 @@ impl Naming {
 pub struct Contender {
     /// The name of the znode, without its parent.
     pub name: String,
+    /// Its kind: what stands before the counter.
+    pub infix: &'static str,
     /// Its counter.
     pub sequence: Sequence,
 }
@@ -187,6 +216,27 @@ mod tests {
     fn a_wrapped_counter_is_read_behind_a_hyphen() {
         let wrapped = CURATOR.read(format!("{UUID}-lock--2147483648")).unwrap();
         assert_eq!(wrapped.sequence, Sequence::new(i32::MIN));
+    }
+
+    #[test]
+    fn a_naming_of_several_kinds_reads_all_of_them_and_contends_as_its_own() {
+        const READER: Naming = Naming::curator("__READ__").beside(&["__WRIT__"]);
+        const KAZOO_READER: Naming = Naming::kazoo("__rlock__").beside(&["__lock__"]);
+        assert_eq!(READER.contender_name().after, "__READ__");
+        for (naming, infix) in [
+            (READER, "__READ__"),
+            (READER, "__WRIT__"),
+            (KAZOO_READER, "__rlock__"),
+            (KAZOO_READER, "__lock__"),
+        ] {
+            let name = format!("{UUID}{infix}0000000007");
+            assert!(!naming.is_of_another(&name), "{name}");
+            let read = naming.read(name.clone()).unwrap();
+            assert_eq!((read.infix, read.sequence), (infix, Sequence::new(7)), "{name}");
+        }
+        let other = format!("{UUID}-lock-0000000007");
+        assert!(READER.is_of_another(&other));
+        assert_eq!(READER.read(other), None);
     }
 
     #[test]

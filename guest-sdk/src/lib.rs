@@ -14,7 +14,7 @@
 //! # Code map
 //! * [`zookeeper`], [`participant`], [`time_and_chance`]: the contract itself, from `wit/recipe.wit`.
 //! * [`Naming`], [`Sequence`], [`Contender`], [`Standing`]: who stands where in a line. Pure.
-//! * [`Own`]: an own contender znode, released when it is dropped.
+//! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
 //! * [`names`], [`contenders`], [`wait_until_gone`]: child lists in batches, who in them stands in
 //!   line, and the wait every line needs.
 //! * [`log_panics`]: installed by [`bind!`].
@@ -28,6 +28,7 @@ mod bindings;
 mod contender;
 #[cfg(target_arch = "wasm32")]
 mod heap;
+mod named;
 mod own;
 mod panics;
 mod reading;
@@ -39,6 +40,7 @@ pub use wit_bindgen;
 
 pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
 pub use contender::{Contender, Naming, Standing};
+pub use named::Named;
 pub use own::Own;
 pub use panics::log_panics;
 pub use reading::{Gone, contenders, names, wait_until_gone};

@@ -72,6 +72,12 @@ impl Own {
         participant::claim(&self.path)
     }
 
+    /// Guards it no more, because a `multi` has deleted it. Answers its path.
+    pub fn gone(mut self) -> String {
+        self.released = Released::Yes;
+        std::mem::take(&mut self.path)
+    }
+
     /// Deletes it and says how that went.
     ///
     /// # Errors

@@ -3,17 +3,16 @@
 mod build;
 mod call;
 mod connect;
-mod elect;
 mod exit;
 mod hold;
 mod inspect;
 mod joining;
 mod json_lines;
-mod lock;
 mod new;
 mod next;
 mod output;
 mod run;
+mod shorthand;
 mod signals;
 mod stderr;
 mod test;
@@ -49,8 +48,20 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Lock(lock::Arguments),
-    Elect(elect::Arguments),
+    /// Run a command while a lock is held.
+    ///
+    /// Waits in line, runs the command with WOK_FENCE and WOK_CLAIM_PATH in its environment, and
+    /// releases the lock when it ends. The command, with everything it started, is killed before
+    /// the lock can be somebody else's.
+    #[command(after_help = shorthand::LOCK_EXAMPLES)]
+    Lock(shorthand::Arguments),
+    /// Run a command while this process is the leader.
+    ///
+    /// Volunteers, runs the command once elected with WOK_FENCE and WOK_CLAIM_PATH in its
+    /// environment, and resigns when it ends. The command, with everything it started, is killed
+    /// before the leadership can be somebody else's.
+    #[command(after_help = shorthand::ELECT_EXAMPLES)]
+    Elect(shorthand::Arguments),
     Hold(hold::Arguments),
     Call(call::Arguments),
     Run(run::Arguments),
@@ -71,8 +82,8 @@ pub fn main() -> ExitCode {
     };
     let printer = Printer::new(arguments.output);
     let outcome = match arguments.command {
-        Command::Lock(arguments) => arguments.execute(&printer),
-        Command::Elect(arguments) => arguments.execute(&printer),
+        Command::Lock(arguments) => arguments.execute("lock", "acquire", &printer),
+        Command::Elect(arguments) => arguments.execute("leader-election", "volunteer", &printer),
         Command::Hold(arguments) => arguments.execute(&printer),
         Command::Call(arguments) => arguments.execute(&printer),
         Command::Run(arguments) => arguments.execute(&printer),

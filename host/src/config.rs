@@ -42,7 +42,7 @@ pub use finding::{ConfigErrors, Finding, Severity};
 pub use limits::Limits;
 pub(crate) use quantity::spell_duration;
 pub use quantity::{BadValue, parse_duration, parse_size};
-pub use recipe::{ForModule, Module, MountPath, Recipe, RecipeName};
+pub use recipe::{ForModule, MountPath, Recipe, RecipeName};
 pub use restart::Restart;
 pub use session_timeout::{SessionTimeout, check_stop, longest_stop};
 pub use sha256::Sha256;

@@ -40,6 +40,7 @@
 //! - If the whole machine freezes, only the fence protects.
 
 mod cgroup;
+mod command;
 mod deadman;
 mod family;
 mod keeper;
@@ -53,12 +54,10 @@ mod tree;
 mod watchdog;
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixDatagram as StdDatagram;
-use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -73,6 +72,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
 use self::cgroup::Cgroup;
+pub use self::command::{Attendance, GuardedCommand};
 pub use self::family::adopt_orphans;
 use self::family::family;
 pub use self::outcome::{KillReason, Outcome};
@@ -106,50 +106,13 @@ pub fn main_if_asked() -> Option<ExitCode> {
     }
 }
 
-/// What to run and until when.
-#[derive(Debug, Clone)]
-pub struct GuardianOptions {
-    /// The program, looked up in `PATH` as a shell does, and its arguments.
-    pub command: Vec<OsString>,
-    /// Variables added to the environment that it shares with wok.
-    pub env: Vec<(OsString, OsString)>,
-    /// Where it runs; wok's own directory if there is none.
-    pub working_directory: Option<PathBuf>,
-    /// The signal that asks it to end.
-    pub stop_signal: Signal,
-    /// How long it has between that and the kill.
-    pub stop_timeout: Duration,
-    /// When the claim ends if nothing more is heard.
-    pub deadline: Boottime,
-    /// Who works with it.
-    pub attendance: Attendance,
-}
-
-/// Who works with a command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Attendance {
-    /// Perhaps a person: it reads wok's standard input, and where wok is the terminal's foreground
-    /// job, the command takes that place.
-    Attended,
-    /// Nobody: its standard input is empty, and the terminal stays wok's.
-    Unattended,
-}
-
 /// Why nothing was started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardianError {
-    /// There is no program among the options.
+    /// The command has no words.
     #[error("no command given: name the program to run while the claim is held")]
     NoCommand,
-    /// The command's directory is none.
-    #[error("cannot run the command in {path}: {source}")]
-    WorkingDirectory {
-        /// The directory.
-        path: PathBuf,
-        /// What looking at it said.
-        source: io::Error,
-    },
     /// The guardian process could not be started.
     #[error("cannot start the guardian process: {0}")]
     Start(#[from] io::Error),
@@ -201,21 +164,18 @@ impl State {
 }
 
 impl Guardian {
-    /// Starts a guardian, which starts the command.
+    /// Starts a guardian, which starts the command. The claim ends at `deadline` if the guardian
+    /// hears no more.
     ///
     /// That the command itself cannot be executed is an [`Outcome`]. Needs a tokio runtime.
     ///
     /// # Errors
     ///
     /// Nothing was started.
-    pub fn spawn(options: GuardianOptions) -> Result<Self, GuardianError> {
-        if options.command.is_empty() {
+    pub fn spawn(command: GuardedCommand, deadline: Boottime) -> Result<Self, GuardianError> {
+        let GuardedCommand { words, env, stop_signal, stop_timeout, attendance } = command;
+        if words.is_empty() {
             return Err(GuardianError::NoCommand);
-        }
-        if let Some(path) = &options.working_directory {
-            let is_usable = std::fs::read_dir(path).map(drop);
-            is_usable
-                .map_err(|source| GuardianError::WorkingDirectory { path: path.clone(), source })?;
         }
         // With `SIGCHLD` ignored, as some parents leave it, the kernel would keep no statuses for
         // the guardian. A disposition to ignore is inherited through an exec; a handler is not.
@@ -223,7 +183,7 @@ impl Guardian {
 
         let (channel, theirs) = record::channel().map_err(io::Error::from)?;
         let channel = UnixDatagram::from_std(StdDatagram::from(channel))?;
-        let (stdin, home) = match options.attendance {
+        let (stdin, home) = match attendance {
             Attendance::Attended => (io::stdin().as_fd().try_clone_to_owned()?, tree::own_group()),
             Attendance::Unattended => (OwnedFd::from(File::open("/dev/null")?), None),
         };
@@ -233,23 +193,20 @@ impl Guardian {
         let mut traces =
             Traces { cgroup, guardian: None, mark, group: None, session: tree::own_session()? };
         let arguments = Arguments {
-            deadline: options.deadline,
-            stop_timeout: options.stop_timeout,
-            stop_signal: options.stop_signal,
+            deadline,
+            stop_timeout,
+            stop_signal,
             home,
             mark: traces.mark.clone(),
             cgroup: traces.cgroup.clone(),
-            command: options.command,
+            command: words,
         };
         // Not by its path: that may lead to a newer binary, which speaks another protocol.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(watchdog::SHOWN).arg(watchdog::NAME).args(arguments.write());
-        command.envs(options.env);
+        command.envs(env);
         // A group of its own: who kills or stops the whole of wok's job does not reach it.
         command.stdin(Stdio::from(theirs)).process_group(0).kill_on_drop(false);
-        if let Some(path) = &options.working_directory {
-            command.current_dir(path);
-        }
         let guardian = family().start(&mut command)?;
         let id = family::id(&guardian);
         traces.guardian = id;
@@ -257,10 +214,10 @@ impl Guardian {
             channel,
             id,
             home,
-            stop_timeout: options.stop_timeout,
+            stop_timeout,
             helpers: tokio::sync::Mutex::new(Helpers { guardian, keeper }),
             state: Mutex::new(State {
-                deadline: options.deadline,
+                deadline,
                 ends_by: None,
                 unsent: VecDeque::new(),
                 next_look: Instant::now() + LOOK,

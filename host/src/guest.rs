@@ -11,8 +11,9 @@
 //! - `values`: JSON to component values and back
 //! - `instance`, `meter`, `lane`, `errand`, `fault`: calls, their turns and processor time, what is
 //!   done for them meanwhile, how they end
-//! - `state`, `host_*`, `convert`, `answer`, `mount`: host calls
+//! - `state`, `host_*`, `giving_up`, `convert`, `answer`, `mount`: host calls
 //! - `limits`, `bucket`, `voice_box`: what a component may use
+//! - `judge`: components that judge what others did
 //! - `witness`: how a simulation sees and cuts short what a component asks
 //!
 //! Invariants:
@@ -29,12 +30,15 @@ mod convert;
 mod engine;
 mod errand;
 mod fault;
+mod giving_up;
+mod host_batches;
 mod host_participant;
 mod host_resources;
 mod host_time;
 mod host_zookeeper;
 mod instance;
 mod interface;
+mod judge;
 mod lane;
 mod limits;
 mod meter;
@@ -43,6 +47,7 @@ mod module_error;
 mod mount;
 mod reflect;
 mod scope;
+mod sections;
 mod slab;
 mod state;
 mod surroundings;
@@ -55,13 +60,17 @@ mod witness;
 pub use cache::CacheError;
 pub use engine::{CompileCache, Engine, EngineError, EngineOptions, Pace};
 pub use fault::Fault;
+pub(crate) use instance::in_words;
 pub use instance::{Answer, Instance};
 pub use interface::{Interface, Operation, Parameter};
+pub(crate) use judge::history as judged;
+pub use judge::{Judge, JudgeError, carried_judge};
 pub use limits::Limits;
 pub use module::{Arguments, Configuration, Module};
 pub use module_error::ModuleError;
 pub use mount::{Mount, PathError};
 pub use scope::OperationScope;
+pub use sections::custom_section;
 pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance, Voice};
 pub use value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 pub use wit_docs::DocState;

@@ -9,8 +9,7 @@ use crate::guest::{
     CompileCache, Engine, EngineError, EngineOptions, Limits, Module, ModuleError, Pace,
 };
 use crate::modules::{ModuleSource, SourceError};
-use crate::participant::{Follower, Join, Participant};
-use crate::session::{self, ConnectError, ConnectOptions, Failure, Session};
+use crate::session::{self, ConnectError, ConnectOptions, Session};
 use crate::tasks::Tasks;
 
 /// What a host sets aside, and how it reaches ZooKeeper.
@@ -80,18 +79,6 @@ impl Host {
     /// No server could be reached, or a server refused.
     pub async fn open_session(&self) -> Result<Arc<Session>, ConnectError> {
         session::open(&self.connect).await.map(Arc::new)
-    }
-
-    /// Starts a participant.
-    ///
-    /// # Errors
-    /// The session has no room for another one.
-    pub fn join(
-        &self,
-        session: &Arc<Session>,
-        join: Join,
-    ) -> Result<(Participant, Follower), Failure> {
-        Participant::join(&self.tasks, session, join)
     }
 
     /// The host's tasks: participants, and what is done on their behalf.

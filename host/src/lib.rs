@@ -10,7 +10,9 @@
 //! - [`participant`]: one component instance with its task, its mailbox and its followers.
 //! - [`guardian`]: a process that ends a command with its claim.
 //! - [`config`]: TOML to validated types.
-//! - [`daemon`]: which participants should run, and what runs while they hold.
+//! - [`epochs`]: the session that is current, and the recipes that can be joined on it.
+//! - [`holding`]: from "held" to a running command and back.
+//! - [`daemon`]: which participants should run.
 //! - [`simulation`]: the same participants over a simulated ensemble.
 //! - [`scaffold`]: recipe crates that stand alone, for `wok new`.
 //! - [`cli`]: one file per command.
@@ -21,8 +23,10 @@
 //! - Tasks start in [`tasks`] only, so that every one of them is joined.
 //! - Leases are judged by [`clock`], which counts the time that a machine sleeps.
 
+mod backoff;
 pub mod clock;
 mod near;
+mod plain_text;
 pub mod tasks;
 pub mod znode_path;
 
@@ -36,6 +40,10 @@ pub mod participant;
 pub mod config;
 pub mod guardian;
 pub mod host;
+
+pub mod epochs;
+
+pub mod holding;
 
 pub mod daemon;
 

@@ -11,6 +11,9 @@ use crate::near::near;
 /// The stock recipes, by name, as the build script found them.
 const STOCK: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
+/// The judges of what stock recipes promise, by the recipe's name.
+const JUDGES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/judges.rs"));
+
 /// What implements a recipe. A stock recipe is only a component with a name: a user's own has
 /// exactly the same powers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +109,11 @@ impl ModuleSource {
 /// The stock recipes' names.
 pub fn stock_names() -> impl Iterator<Item = &'static str> {
     STOCK.iter().map(|(name, _)| *name)
+}
+
+/// The judge of what a stock recipe promises. A stock recipe's interface has its name.
+pub fn stock_judge(name: &str) -> Option<&'static [u8]> {
+    JUDGES.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes)
 }
 
 fn find_stock(name: &str) -> Result<&'static [u8], SourceError> {

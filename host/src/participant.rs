@@ -107,6 +107,7 @@ impl Participant {
             seat: Arc::clone(&seat),
             state: session.state(),
         };
+        let last_word = line.last_word(Arc::clone(&id), join.module.clone());
         let (module, config) = (join.module, join.config);
         // Boxed with all it takes, because the room would be kept for as long as the participant
         // lives; and once more, because many may wait for their turn to start.
@@ -114,7 +115,6 @@ impl Participant {
             let started = Box::pin(Instance::start(&module, surroundings, &config)).await;
             started.map(Box::new).map_err(Box::new)
         });
-        let last_word = line.last_word();
         tasks.spawn("participant", async move {
             let _last_word = last_word;
             task.run(starting.await).await;
@@ -142,7 +142,7 @@ impl Participant {
         let answer = answer.await.unwrap_or(Err(CallError::Ended));
         match answer {
             // It may have waited here for long, as where this process was stopped.
-            Ok(Answer { holds: true, .. }) if !self.seat.is_live() => Err(CallError::Ended),
+            Ok(Answer { claim: Some(_), .. }) if !self.seat.is_live() => Err(CallError::Ended),
             answer => answer,
         }
     }

@@ -6,7 +6,9 @@
 //! | rule | file |
 //! |---|---|
 //! | a contender's create survives a lost reply | `contend.rs` |
-//! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `writes.rs`, `janitor.rs` |
+//! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `tickets.rs`, `named.rs`, `janitor.rs` |
+//! | a write to an own znode whose reply was lost is settled | `writes.rs`, `outcome.rs` |
+//! | a multi takes its claim as one, and can replace another | `multi.rs`, `dependents.rs` |
 //! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs`, `deletions.rs` |
 //! | the host gives a session up before the ensemble can | `contact.rs`, `monitor.rs`, `timing.rs` |
 //! | a session is never replaced under the same value | `epoch.rs` |
@@ -26,27 +28,33 @@ mod contact;
 mod contend;
 mod core;
 mod deletions;
+mod dependents;
 mod diagnose;
 mod ensemble;
+mod ensure;
 mod epoch;
 mod failure;
 mod janitor;
 mod ledger;
 mod monitor;
+mod multi;
+mod named;
 mod omission;
 mod open;
 mod options;
+mod outcome;
 mod persistent;
 mod request;
 mod seat;
 mod state;
+mod tickets;
 mod timing;
 mod traffic;
 mod watch;
 mod watched;
 mod writes;
 
-pub use claims::Fence;
+pub use claims::{Fence, Held};
 pub use contact::ContactRule;
 pub use contend::{ContenderName, UuidForm};
 pub use ensemble::{Connection, Ending, Ensemble};

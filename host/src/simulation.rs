@@ -7,15 +7,17 @@
 //! place, a `network`, and `servers` made of the embedded server's state machine.
 //!
 //! # Code map
-//! - [`plan`], [`workload`], [`subject`]: what is run, and the plan of a seed
-//! - [`world`], `stage`, `process`, `application`, `nemesis`: a run and who takes part in it
+//! - [`subject`], `survey`, [`workload`], [`plan`], `references`: what is run, what its users do, and
+//!   the plan of a seed
+//! - [`world`], `executor`, `process`, `application`, `nemesis`: a run and who takes part in it
 //! - `network`, `servers`, `client`, `frames`: the ensemble and the way to it
 //! - [`ensemble`]: the ensemble by itself, to be compared with Apache ZooKeeper
 //! - [`history`], `recorder`: what happened
-//! - [`judges`], [`verdict`], [`coverage`]: whether that was right, and what it is worth
+//! - [`judges`], [`invariants`], [`verdict`], [`called`], [`coverage`]: whether that was right, and
+//!   what it is worth
 //! - [`search`], [`exhaustive`], [`shrink`]: many runs, and the smallest one that fails
 //! - [`timeline`], [`picture`]: a run as people read it
-//! - [`chance`], `nature`: all randomness and time
+//! - [`chance`], `clock`: all randomness and time
 //!
 //! # Invariants
 //! - The same module and the same plan give the same history, on every machine: one thread,
@@ -24,27 +26,32 @@
 //! - Nothing here is used by a host outside of simulations.
 
 mod application;
+pub mod called;
 pub mod chance;
 mod client;
+mod clock;
 pub mod coverage;
 pub mod ensemble;
+mod executor;
 pub mod exhaustive;
 mod frames;
-pub mod history;
+pub mod invariants;
 pub mod judges;
-mod nature;
 mod nemesis;
 mod network;
 pub mod picture;
 pub mod plan;
 mod process;
 mod recorder;
+mod references;
 pub mod search;
 mod servers;
 pub mod shrink;
-mod stage;
 pub mod subject;
+mod survey;
 pub mod timeline;
 pub mod verdict;
 pub mod workload;
 pub mod world;
+
+pub use wok_judge::history;

@@ -3,10 +3,10 @@
 //! In reading order:
 //!
 //! - [`zookeeper`] runs Apache ZooKeeper: one server, an ensemble, or one shared by a test binary.
-//! - [`network`] puts servers and hosts in network namespaces of their own and cuts the links.
+//! - [`network`] puts servers and hosts in network namespaces of their own, cuts the links and slows
+//!   them down; [`partition`] plays a hand-over there.
 //! - [`admin`] looks at the tree and expires sessions, without any code of wok.
 //! - [`proxy`] stands between a client and a server, understands their frames and breaks them.
-//! - [`slow_link`] is a slow and lossy way to a server.
 //! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
@@ -40,10 +40,10 @@
 pub mod zookeeper;
 
 pub mod network;
+pub mod partition;
 
 pub mod admin;
 pub mod proxy;
-pub mod slow_link;
 
 pub mod process;
 

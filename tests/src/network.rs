@@ -2,9 +2,12 @@
 //!
 //! A site is a machine as far as the network goes: what runs in it reaches what else runs in it, and
 //! the other sites by way of the hub. A link is cut one way or both, and what is sent on it vanishes
-//! without a word, as where a switch is at fault. The namespaces have no way to anything else.
+//! without a word, as where a switch is at fault. The link of a site can be slow as well, and lose
+//! packets. The namespaces have no way to anything else.
 //!
 //! It takes root and iproute2.
+
+mod slow_link;
 
 use std::fs::{self, File};
 use std::io;
@@ -17,6 +20,8 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use self::slow_link::SlowLink;
+pub use self::slow_link::Slowness;
 use crate::process::Program;
 use crate::scratch;
 
@@ -29,6 +34,7 @@ const NAMESPACES: &str = "/run/netns";
 pub struct Network {
     hub: String,
     sites: Vec<Site>,
+    slow_links: Vec<SlowLink>,
 }
 
 /// A site.
@@ -48,7 +54,8 @@ impl Network {
         sweep();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}.{count}", scratch::name()?);
-        let mut network = Network { hub: format!("{name}-hub"), sites: Vec::new() };
+        let mut network =
+            Network { hub: format!("{name}-hub"), sites: Vec::new(), slow_links: Vec::new() };
         ip(&["netns", "add", &network.hub]).context(
             "network namespaces are made by root with `ip`, of the package iproute2: run the tests \
              as root",
@@ -86,6 +93,23 @@ impl Network {
     /// The sites.
     pub fn sites(&self) -> &[Site] {
         &self.sites
+    }
+
+    /// Makes the link of a site slow, for as long as the network exists.
+    ///
+    /// # Errors
+    /// If this machine lets nobody make TUN devices.
+    pub fn slow_down(&mut self, site: usize, slowness: Slowness) -> Result<()> {
+        let (inside, at_hub) = ("slow".to_owned(), format!("slow{}", site + 1));
+        let Site { namespace, address } = self.sites.get(site).context("a site")?;
+        let ends = [(namespace.as_str(), inside.as_str()), (self.hub.as_str(), at_hub.as_str())];
+        self.slow_links.push(SlowLink::between(ends, slowness)?);
+        for (namespace, device) in ends {
+            ip(&["-n", namespace, "link", "set", device, "up"])?;
+        }
+        let address = address.to_string();
+        ip(&["-n", &self.hub, "route", "add", &address, "dev", &at_hub])?;
+        ip(&["-n", namespace, "route", "replace", "default", "dev", &inside, "src", &address])
     }
 
     /// Lets vanish what one site sends to another, until [`Network::mend`]. The other way stays.
@@ -161,10 +185,7 @@ impl Site {
     /// # Errors
     /// If the site is gone.
     pub fn enter(&self) -> Result<()> {
-        let path = format!("{NAMESPACES}/{}", self.namespace);
-        let namespace = File::open(&path).context(path)?;
-        move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-        Ok(())
+        enter(&self.namespace)
     }
 
     /// A connection from here.
@@ -185,6 +206,14 @@ impl Site {
         stream.set_nonblocking(true)?;
         Ok(tokio::net::TcpStream::from_std(stream)?)
     }
+}
+
+/// Has a thread live in a namespace.
+fn enter(namespace: &str) -> Result<()> {
+    let path = format!("{NAMESPACES}/{namespace}");
+    let namespace = File::open(&path).context(path)?;
+    move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+    Ok(())
 }
 
 /// The hub's end of a site's link; sites are counted from 1 there.

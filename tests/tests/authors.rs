@@ -209,11 +209,11 @@ fn what_is_no_recipe_is_told_before_anything_is_compiled() -> Result<()> {
     check_refused(&done, 78, &["work/b: ", "no directory `wit`"]);
     let done = with_change("c", &|it| edit(&it.join("Cargo.toml"), "[lib]", "[lib"))?;
     check_refused(&done, 78, &["work/c/Cargo.toml", "unclosed table"]);
-    let done = with_change("d", &|it| edit(&it.join("wit/seat.wit"), "-> result<", "-> resold<"))?;
-    check_refused(&done, 78, &["wit/seat.wit:19:", "resold"]);
+    let done = with_change("d", &|it| edit(&it.join("wit/d.wit"), "-> result<", "-> resold<"))?;
+    check_refused(&done, 78, &["wit/d.wit:19:", "resold"]);
     let done =
-        with_change("e", &|it| edit(&it.join("wit/seat.wit"), "@0.1.0.{error}", "@0.9.0.{error}"))?;
-    check_refused(&done, 78, &["wit/seat.wit:", "0.9.0"]);
+        with_change("e", &|it| edit(&it.join("wit/e.wit"), "@0.1.0.{error}", "@0.9.0.{error}"))?;
+    check_refused(&done, 78, &["wit/e.wit:", "0.9.0"]);
     assert!(!shop.path().join("../target").exists(), "something was compiled");
     Ok(())
 }

@@ -13,14 +13,19 @@ fn docs() -> Result<PathBuf> {
     Ok(Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?.join("docs"))
 }
 
-/// The pages by their names.
+/// The pages by their names, which are their paths without `.md`.
 fn pages() -> Result<Vec<(String, String)>> {
-    let mut pages = Vec::new();
-    for entry in fs::read_dir(docs()?)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "md") {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            pages.push((name, fs::read_to_string(&path)?));
+    let root = docs()?;
+    let (mut pages, mut directories) = (Vec::new(), vec![root.clone()]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                let name = path.strip_prefix(&root)?.with_extension("");
+                pages.push((name.to_string_lossy().into_owned(), fs::read_to_string(&path)?));
+            }
         }
     }
     pages.sort();
@@ -88,7 +93,8 @@ fn the_summary_has_every_page_and_no_link_leads_nowhere() -> Result<()> {
             if file.is_empty() || file.contains("://") {
                 continue;
             }
-            ensure!(root.join(file).exists(), "docs/{name}.md: {target} leads nowhere");
+            let directory = root.join(name).parent().context("a directory")?.to_owned();
+            ensure!(directory.join(file).exists(), "docs/{name}.md: {target} leads nowhere");
             linked.insert(file.trim_end_matches(".md"));
         }
         if name == "SUMMARY" {

@@ -10,7 +10,7 @@
 use anyhow::Result;
 use serde_json::Value;
 use wok_tests::guests::guest_file;
-use wok_tests::process::Program;
+use wok_tests::process::{Program, Signal};
 use wok_tests::scratch;
 
 #[tokio::test]
@@ -26,6 +26,8 @@ async fn a_seed_gives_the_same_history_in_two_processes() -> Result<()> {
                 assert_eq!(ended.code(), Some(0), "{ended:?}");
                 let told: Value = serde_json::from_str(&ended.stdout)?;
                 assert_eq!(told["passed"], true);
+                assert_eq!(told["judge"]["name"], format!("stock {module}"));
+                assert_eq!(told["judge"]["sha256"].as_str().unwrap().len(), 64);
                 digests.push(told["history"].as_str().unwrap().to_owned());
             }
             assert_eq!(digests[0], digests[1], "{module}, seed {seed}");
@@ -38,9 +40,29 @@ async fn a_seed_gives_the_same_history_in_two_processes() -> Result<()> {
 async fn seeds_that_pass_are_counted_and_their_faults_are_shown() -> Result<()> {
     let ended = Program::wok()?.args(["test", "lock", "--seeds", "20"]).run().await?;
     assert_eq!(ended.code(), Some(0), "{ended:?}");
-    for text in ["every invariant held in 2", "seeds/s", "lost-after", "get-children", "least:"] {
+    let judged = "judged by stock lock, sha256 ";
+    for text in
+        ["every invariant held in 2", "seeds/s", "lost-after", "get-children", "least:", judged]
+    {
         assert!(ended.stdout.contains(text), "{text:?} in {}", ended.stdout);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_judge_that_is_asked_for_or_stands_beside_the_module_is_none_other() -> Result<()> {
+    let (directory, module) = guest_file("echo")?;
+    let judge = directory.path().join("no.wasm");
+    std::fs::write(&judge, "no judge at all")?;
+    let (module, none) = (module.to_str().unwrap(), judge.to_str().unwrap());
+    let asked = Program::wok()?.args(["test", module, "--judge", none]).run().await?;
+    assert_eq!(asked.code(), Some(78), "{asked:?}");
+    assert!(asked.stderr.contains("no.wasm is no judge: "), "{asked:?}");
+
+    std::fs::rename(&judge, directory.path().join("echo.judge.wasm"))?;
+    let beside = Program::wok()?.args(["test", module]).run().await?;
+    assert_eq!(beside.code(), Some(78), "{beside:?}");
+    assert!(beside.stderr.contains("echo.judge.wasm is no judge: "), "{beside:?}");
     Ok(())
 }
 
@@ -97,7 +119,12 @@ async fn a_module_is_simulated_with_its_config() -> Result<()> {
 async fn a_component_that_fails_by_itself_is_broken_even_if_that_cannot_be_written_down()
 -> Result<()> {
     let (directory, _hostile) = guest_file("hostile")?;
-    let arguments = ["test", "./hostile.wasm", "--history", "/dev/null/run.jsonl"];
+    // One that wakes itself again and again would keep a run from ever ending.
+    let workload = "[[roles]]\nname = \"user\"\nround = [{ call = { operation = \"trap\" } }]\n";
+    std::fs::write(directory.path().join("traps.toml"), workload)?;
+    let written = ["--history", "/dev/null/run.jsonl"];
+    let arguments =
+        [&["test", "./hostile.wasm", "--workload", "traps.toml"], &written[..]].concat();
     let ended = Program::wok()?.directory(directory.path()).args(arguments).run().await?;
     assert_eq!(ended.code(), Some(1), "{ended:?}");
     for text in ["hostile.wasm: BROKEN by seed", "L1: the component of participant", "--scenario"] {
@@ -169,7 +196,8 @@ async fn a_scenario_has_the_config_of_its_applications() -> Result<()> {
     let test = ["test", "./echo.wasm", "--scenario", "one.toml"];
     scenario("config = { name = \"a\" }")?;
     let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
-    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    // It ran; that nobody knows an echo's promises is another matter.
+    assert_eq!(ended.code(), Some(2), "{ended:?}");
     scenario("")?;
     let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
     assert_eq!(ended.code(), Some(78), "{ended:?}");
@@ -186,6 +214,71 @@ async fn a_run_that_judges_nothing_is_no_pass() -> Result<()> {
     assert!(ended.stdout.contains("no fault struck anything in 0 runs"), "{}", ended.stdout);
     let ended = Program::wok()?.args(["test", "lock", "--seeds", "0"]).run().await?;
     assert_eq!(ended.code(), Some(64), "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_not_judged_or_called_is_told_first_and_is_no_pass() -> Result<()> {
+    let (directory, shelf) = guest_file("shelf")?;
+    let shelf = shelf.to_str().unwrap();
+    for mode in [&["--seeds", "20"][..], &["--exhaustive"], &["--seed", "1"]] {
+        let ended = Program::wok()?.args(["test", shelf]).args(mode).run().await?;
+        assert_eq!(ended.code(), Some(2), "{mode:?}: {ended:?}");
+        let first = ended.stdout.lines().next().unwrap_or_default();
+        assert!(first.starts_with("NOT JUDGED: no judge knows wok:shelf/shelf@0.1.0"), "{first}");
+        assert!(!ended.stdout.contains("every invariant held"), "{}", ended.stdout);
+    }
+    let ended =
+        Program::wok()?.args(["--output", "json", "test", shelf, "--seeds", "20"]).run().await?;
+    let told: Value = serde_json::from_str(&ended.stdout)?;
+    assert_eq!(told["passed"], false, "{told}");
+    assert_eq!(told["not-judged"], "wok:shelf/shelf@0.1.0");
+
+    // A judge knows the lock, and nobody gives it back.
+    let workload = directory.path().join("hoarders.toml");
+    let text = "[[roles]]\nname = \"hoarder\"\nround = [\n\
+        { call = { operation = \"acquire\" } }, { work = { ms = [0, 90] } }, \"leave\",\n]\n";
+    std::fs::write(&workload, text)?;
+    let arguments = ["test", "lock", "--seeds", "20", "--workload", workload.to_str().unwrap()];
+    let ended = Program::wok()?.args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(2), "{ended:?}");
+    let never = "NEVER CALLED: try-acquire, release, contenders";
+    assert!(ended.stdout.starts_with(never), "{}", ended.stdout);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_workload_beside_the_component_counts_and_a_wrong_one_is_refused_with_its_place()
+-> Result<()> {
+    let (directory, _shelf) = guest_file("shelf")?;
+    let promise = directory.path().join("promise");
+    std::fs::create_dir(&promise)?;
+    let write = |operation: &str| {
+        let round = format!("round = [{{ call = {{ operation = \"{operation}\" }} }}]");
+        std::fs::write(promise.join("workload.toml"), format!("[[roles]]\nname = \"a\"\n{round}\n"))
+    };
+    let test = ["test", "./shelf.wasm", "--seeds", "5"];
+    write("count")?;
+    let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
+    assert_eq!(ended.code(), Some(2), "{ended:?}");
+    assert!(ended.stdout.contains("NEVER CALLED: put, weigh, take;"), "{}", ended.stdout);
+    write("cuont")?;
+    let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
+    assert_eq!(ended.code(), Some(78), "{ended:?}");
+    let told = "./promise/workload.toml:3:33: shelf has no operation cuont; did you mean count?";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_search_that_is_interrupted_says_what_it_has_seen() -> Result<()> {
+    let running = Program::wok()?.args(["test", "lock", "--seeds", "1000000"]).start()?;
+    // It says how far it is, and so has begun.
+    running.wait_for_text("of 1000000 seeds").await?;
+    running.signal(Signal::INT)?;
+    let ended = running.ended().await?;
+    assert_eq!(ended.code(), Some(130), "{ended:?}");
+    assert!(ended.stdout.contains("of 1000000 seeds that count; every invariant held in"));
     Ok(())
 }
 

@@ -102,12 +102,8 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "partitions",
-        about: "20 rounds of every cut between three servers, at three session timeouts",
-        play: Play::Longer(Longer {
-            test: "partition",
-            filter: "",
-            setting: ("WOK_PARTITION_ROUNDS", "20"),
-        }),
+        about: "20 rounds of every cut and of a slow link between three servers, at three timeouts",
+        play: Play::Tests(Purpose::Test),
     },
     Part {
         name: "kazoo-on-apache",

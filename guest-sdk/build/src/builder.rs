@@ -11,11 +11,13 @@ use crate::cargo::{self, Package};
 use crate::component::hexadecimal;
 use crate::language::Language;
 use crate::wit::resolve;
+use crate::workload::append_workload;
 use crate::{Component, Error, Toolchain, append_wit, c, javascript};
 
-/// Builds recipes.
+/// Builds recipes, and judges of what they promise.
 pub struct Builder<'a> {
     guests: Vec<PathBuf>,
+    judges: Vec<PathBuf>,
     target_dir: PathBuf,
     progress: Box<dyn FnMut(&str) + 'a>,
 }
@@ -23,7 +25,8 @@ pub struct Builder<'a> {
 impl<'a> Builder<'a> {
     /// A builder whose compilers work below `target_dir`. Never the outer cargo's: it holds the lock.
     pub fn new(target_dir: impl Into<PathBuf>) -> Self {
-        Builder { guests: Vec::new(), target_dir: target_dir.into(), progress: Box::new(|_| {}) }
+        let (guests, judges) = (Vec::new(), Vec::new());
+        Builder { guests, judges, target_dir: target_dir.into(), progress: Box::new(|_| {}) }
     }
 
     /// Adds the recipe in this directory: a crate, sources in C, or a package of npm's.
@@ -42,6 +45,13 @@ impl<'a> Builder<'a> {
         Ok(self)
     }
 
+    /// Adds the judge of a promise: the crate in this directory.
+    #[must_use]
+    pub fn judge(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.judges.push(directory.into());
+        self
+    }
+
     /// Hears every line of a compiler's progress and every warning; errors are in [`Error::Compile`].
     #[must_use]
     pub fn progress(mut self, progress: impl FnMut(&str) + 'a) -> Self {
@@ -50,7 +60,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds all of them, the crates with one cargo invocation per workspace. The components come in
-    /// the order the guests were added.
+    /// the order the guests were added, and then the judges in theirs.
     ///
     /// # Errors
     /// The first guest that fails, or a toolchain that is missing.
@@ -61,7 +71,10 @@ impl<'a> Builder<'a> {
         let is_crate = |(guest, language): (&PathBuf, &Language)| {
             (*language == Language::Rust).then(|| guest.clone())
         };
-        let crates: Vec<_> = guests.iter().zip(&languages).filter_map(is_crate).collect();
+        let crates = guests.iter().zip(&languages).filter_map(is_crate);
+        let crates = crates.map(|guest| (guest, Kind::Recipe));
+        let judges = mem::take(&mut self.judges).into_iter().map(|judge| (judge, Kind::Judge));
+        let crates: Vec<_> = crates.chain(judges).collect();
         let mut crates = self.build_crates(&crates)?.into_iter();
 
         let mut components = Vec::new();
@@ -75,17 +88,21 @@ impl<'a> Builder<'a> {
                 }
             }
         }
+        components.extend(crates);
         Ok(components)
     }
 
-    fn build_crates(&mut self, crates: &[PathBuf]) -> Result<Vec<Component>, Error> {
-        let manifests =
-            crates.iter().map(|guest| manifest_of(guest)).collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = crates.first() else {
+    fn build_crates(&mut self, crates: &[(PathBuf, Kind)]) -> Result<Vec<Component>, Error> {
+        let manifest = |(directory, kind): &(PathBuf, Kind)| Ok((manifest_of(directory)?, *kind));
+        let manifests = crates.iter().map(manifest).collect::<Result<Vec<_>, Error>>()?;
+        let Some((first, _)) = crates.first() else {
             return Ok(Vec::new());
         };
-        let workspaces = by_workspace(&manifests)?;
-        workspaces.values().flatten().try_for_each(check)?;
+        let workspaces = by_workspace(manifests.iter().map(|(manifest, _)| manifest))?;
+        for package in workspaces.values().flatten() {
+            let kind = manifests.iter().find(|(manifest, _)| *manifest == package.manifest);
+            check(package, kind.map_or(Kind::Recipe, |(_, kind)| *kind))?;
+        }
         let toolchain = Toolchain::find(first)?;
         let target_dir = absolute(&self.target_dir)?;
 
@@ -105,10 +122,10 @@ impl<'a> Builder<'a> {
         }
         manifests
             .iter()
-            .filter_map(|manifest| {
-                modules.get(manifest).map(|(name, module)| (manifest, name, module))
+            .filter_map(|(manifest, kind)| {
+                modules.get(manifest).map(|(name, module)| (manifest, *kind, name, module))
             })
-            .map(|(manifest, package, module)| component(manifest, package, module))
+            .map(|(manifest, kind, package, module)| component(manifest, kind, package, module))
             .collect()
     }
 
@@ -128,6 +145,7 @@ impl<'a> Builder<'a> {
         })?;
         let mut component = compile(&directory, &name, &place, &mut self.progress)?;
         append_wit(&mut component.wasm, &directory.join("wit"))?;
+        append_workload(&mut component.wasm, &directory)?;
         Ok(component)
     }
 }
@@ -135,11 +153,21 @@ impl<'a> Builder<'a> {
 /// From a recipe's directory and name, a place to work in and who hears of the progress.
 type Compile = fn(&Path, &str, &Path, &mut dyn FnMut(&str)) -> Result<Component, Error>;
 
+/// What a crate is to become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Recipe,
+    /// The judge of a promise. Its WIT is that of every judge.
+    Judge,
+}
+
 /// Finds before the compiler starts what only its output would show otherwise: it takes a minute.
-fn check(package: &Package) -> Result<(), Error> {
+fn check(package: &Package, kind: Kind) -> Result<(), Error> {
     let wit = directory(&package.manifest).join("wit");
     let reason = if !package.makes_module {
         "its Cargo.toml has no `[lib] crate-type = [\"cdylib\"]`"
+    } else if kind == Kind::Judge {
+        return Ok(());
     } else if !wit.is_dir() {
         "it has no directory `wit` that describes its interface"
     } else {
@@ -162,15 +190,27 @@ fn directory_of(workspace: &Path) -> String {
         .collect()
 }
 
-fn component(manifest: &Path, package: &str, module: &Path) -> Result<Component, Error> {
+fn component(
+    manifest: &Path,
+    kind: Kind,
+    package: &str,
+    module: &Path,
+) -> Result<Component, Error> {
     let directory = directory(manifest);
     let module = fs::read(module).map_err(|source| Error::File {
         action: "read",
         path: module.to_owned(),
         source,
     })?;
-    let mut component = Component::of_module(package, &module)?;
-    append_wit(&mut component.wasm, &directory.join("wit"))?;
+    let mut component = match kind {
+        Kind::Recipe => {
+            let mut component = Component::of_module(package, &module)?;
+            append_wit(&mut component.wasm, &directory.join("wit"))?;
+            append_workload(&mut component.wasm, directory)?;
+            component
+        }
+        Kind::Judge => Component::judge_of_module(package, &module)?,
+    };
     component.name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     Ok(component)
 }
@@ -189,7 +229,9 @@ pub(crate) fn crates_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(crates)
 }
 
-fn by_workspace(manifests: &[PathBuf]) -> Result<BTreeMap<PathBuf, Vec<Package>>, Error> {
+fn by_workspace<'a>(
+    manifests: impl Iterator<Item = &'a PathBuf>,
+) -> Result<BTreeMap<PathBuf, Vec<Package>>, Error> {
     let mut known: Vec<cargo::Workspace> = Vec::new();
     let mut wanted: BTreeMap<PathBuf, Vec<Package>> = BTreeMap::new();
     for manifest in manifests {

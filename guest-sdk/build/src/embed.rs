@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Builder, Component, Error, TOOLCHAIN_VARIABLE};
+use crate::builder::crates_in;
+use crate::{Builder, Component, Error, JUDGE_DIRECTORY, TOOLCHAIN_VARIABLE};
 
 /// What a build script embeds.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,9 @@ pub struct Embedding<'a> {
     pub table: &'a str,
     /// The variable that names a directory of ready-made `<name>.wasm`, which skips the build.
     pub ready_made: &'a str,
+    /// The file to write in `OUT_DIR` for the judges that stand in `promise/judge` of these crates: the
+    /// same table, with the names of the recipes. Ready-made ones are called `<name>.judge.wasm`.
+    pub judges: &'a str,
 }
 
 /// Builds every crate of a directory, in one cargo invocation, and writes the table of them.
@@ -26,6 +30,7 @@ pub struct Embedding<'a> {
 ///     crates: "../recipes-wasm",
 ///     table: "recipes.rs",
 ///     ready_made: "WOK_RECIPES_DIR",
+///     judges: "judges.rs",
 /// })?;
 /// # Ok::<(), wok_build::Error>(())
 /// ```
@@ -41,26 +46,62 @@ pub fn embed(embedding: Embedding<'_>) -> Result<(), Error> {
     let out_dir = directory_in("OUT_DIR")?;
     rerun_if_env_changed(embedding.ready_made);
 
-    let files = match env::var_os(embedding.ready_made).filter(|value| !value.is_empty()) {
-        Some(directory) => ready_made(&package.join(directory))?,
+    let (judges, recipes) = match env::var_os(embedding.ready_made).filter(|it| !it.is_empty()) {
+        Some(directory) => {
+            let files = ready_made(&package.join(directory))?.into_iter();
+            files.partition(|(name, _)| name.ends_with(JUDGE))
+        }
         None => {
             let crates = package.join(embedding.crates);
             watch_sources(&crates);
-            let components = Builder::new(target_dir(&out_dir)).guests_in(&crates)?.build()?;
-            written(&components, &out_dir)?
+            built(&crates, &out_dir)?
         }
     };
+    write(&out_dir.join(embedding.table), table(&recipes).as_bytes())?;
+    write(&out_dir.join(embedding.judges), table(&judges).as_bytes())
+}
+
+/// What stands behind a recipe's name in that of its judge.
+const JUDGE: &str = ".judge";
+
+/// Names and files.
+type Files = Vec<(String, PathBuf)>;
+
+fn table(files: &Files) -> String {
     let mut table = String::from("&[\n");
     for (name, path) in files {
+        let name = name.strip_suffix(JUDGE).unwrap_or(name);
         // Cannot fail: it writes to a String.
         let _ =
             writeln!(table, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
     }
     table.push_str("]\n");
-    write(&out_dir.join(embedding.table), table.as_bytes())
+    table
 }
 
-fn ready_made(directory: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+/// Builds the recipes and their judges: the files of the judges, and those of the recipes.
+fn built(crates: &Path, out_dir: &Path) -> Result<(Files, Files), Error> {
+    let mut builder = Builder::new(target_dir(out_dir)).guests_in(crates)?;
+    let mut judged = Vec::new();
+    for recipe in crates_in(crates)? {
+        let judge = recipe.join(JUDGE_DIRECTORY);
+        if judge.join("Cargo.toml").is_file() {
+            judged.push(recipe.file_name().unwrap_or_default().to_string_lossy().into_owned());
+            builder = builder.judge(judge);
+        }
+    }
+    let mut components = builder.build()?;
+    let judges = components.split_off(components.len().saturating_sub(judged.len()));
+    let mut files = Vec::new();
+    for (name, judge) in judged.into_iter().zip(judges) {
+        let path = out_dir.join(format!("{name}{JUDGE}.wasm"));
+        judge.write(&path)?;
+        files.push((name, path));
+    }
+    Ok((files, written(&components, out_dir)?))
+}
+
+fn ready_made(directory: &Path) -> Result<Files, Error> {
     rerun_if_changed(directory);
     let error = |source| Error::File { action: "list", path: directory.to_owned(), source };
     let mut files = Vec::new();
@@ -76,7 +117,7 @@ fn ready_made(directory: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
     Ok(files)
 }
 
-fn written(components: &[Component], out_dir: &Path) -> Result<Vec<(String, PathBuf)>, Error> {
+fn written(components: &[Component], out_dir: &Path) -> Result<Files, Error> {
     let mut files = Vec::new();
     for component in components {
         let path = out_dir.join(format!("{}.wasm", component.name));
@@ -98,7 +139,7 @@ fn watch_sources(crates: &Path) {
     rerun_if_env_changed(TOOLCHAIN_VARIABLE);
     rerun_if_changed(crates);
     let sdk = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for part in ["Cargo.toml", "src", "wit"] {
+    for part in ["Cargo.toml", "src", "wit", "judge"] {
         rerun_if_changed(&sdk.join(part));
     }
 }

@@ -80,6 +80,14 @@ pub enum Error {
         /// What is wrong with its imports or exports.
         reason: String,
     },
+    /// The component is no judge of a promise.
+    #[error("{package}: {reason}")]
+    NotAJudge {
+        /// The judge's package.
+        package: String,
+        /// What is wrong with its imports or exports.
+        reason: String,
+    },
     /// A WIT package does not resolve, or the section that should hold one does not.
     #[error("{place}: {reason}")]
     Wit {

@@ -9,7 +9,7 @@ use crate::builder::crates_in;
 use crate::embed::{directory_in, rerun_if_changed, write};
 
 /// What of a crate is its author's. Its manifest is not: the workspace's is inherited in it.
-const PARTS: [&str; 3] = ["README.md", "src", "wit"];
+const PARTS: [&str; 4] = ["README.md", "promise", "src", "wit"];
 
 /// Writes `table` in `OUT_DIR`: an expression, `&[(name, &[(path, text)])]`, with the files of some
 /// crates. `crates` is the directory of one, relative to the build script's package, or `*` below a
@@ -68,6 +68,10 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // What an editor leaves beside a file while it is open.
         if name.starts_with('.') || name.ends_with('~') {
+            continue;
+        }
+        if path.join("Cargo.toml").is_file() {
+            // A crate of its own, such as the judge: its manifest takes from the workspace.
             continue;
         }
         if path.is_dir() {

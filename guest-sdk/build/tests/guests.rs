@@ -6,9 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use wasmparser::{Parser, Payload};
 use wit_component::DecodedWasm;
 use wit_parser::{Docs, TypeDefKind};
-use wok_build::{Builder, Component, Error, Wit, wit_of};
+use wok_build::{Builder, Component, Error, WORKLOAD_FILE, WORKLOAD_SECTION, Wit, wit_of};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -159,4 +160,23 @@ fn a_directory_without_a_crate_is_named() {
     let empty = tempfile::tempdir().unwrap();
     let error = Builder::new(target_dir()).guest(empty.path()).build().expect_err("no crate");
     assert!(error.to_string().contains(&empty.path().display().to_string()), "{error}");
+}
+
+#[test]
+fn a_workload_travels_in_the_component_as_it_was_written() {
+    let recipes = repository().join("recipes-wasm");
+    let mut with_one = 0;
+    for guest in guests() {
+        let Ok(text) = fs::read(recipes.join(&guest.name).join(WORKLOAD_FILE)) else { continue };
+        with_one += 1;
+        let is_it = |payload: &Payload<'_>| match payload {
+            Payload::CustomSection(section) => {
+                section.name() == WORKLOAD_SECTION && section.data() == text
+            }
+            _ => false,
+        };
+        let mut payloads = Parser::new(0).parse_all(&guest.wasm).filter_map(Result::ok);
+        assert!(payloads.any(|it| is_it(&it)), "{}: not in the component", guest.name);
+    }
+    assert!(with_one > 0, "no recipe has a workload");
 }

@@ -1,7 +1,6 @@
 //! `wok call`: calls one operation of a module and prints its answer.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::Args;
 use rustix::process::Signal;
@@ -10,12 +9,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::exit::Failure;
-use super::joining::{self, Joining, Ready, Target, object, stopping};
+use super::joining::{self, Called, Joining, Ready, Target, stopping};
 use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
 use super::signals;
-use crate::modules::ModuleSource;
+use crate::epochs::Joined;
 use crate::participant::{self, Answer, CallError, Ending, Follower, Notice, Participant};
-use crate::session::Session;
 
 /// Call one operation of any module, and print its answer as JSON.
 ///
@@ -27,19 +25,8 @@ use crate::session::Session;
     wok call leader-election --mount /election/scheduler --connect zk1:2181 leader\n  \
     wok call ./my-queue.wasm --mount /queues/a --connect zk1:2181 put data=hello priority=1")]
 pub(super) struct Arguments {
-    /// The module: a stock recipe's name, or a path to a component.
-    module: String,
-
-    /// The znode that the module sees as `/`.
-    #[arg(long, value_name = "PATH")]
-    mount: String,
-
-    /// The operation to call; `wok inspect` tells those of a module.
-    operation: String,
-
-    /// Its arguments: `name=value` each, or one JSON object.
-    #[arg(value_name = "ARGUMENT")]
-    arguments: Vec<String>,
+    #[command(flatten)]
+    called: Called,
 
     #[command(flatten)]
     joining: Joining,
@@ -49,12 +36,7 @@ impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
         log_to_stderr(LOG_FOR_ONE, printer.output());
-        let target = Target {
-            module: ModuleSource::parse(&self.module),
-            mount: self.mount,
-            operation: self.operation,
-            arguments: object("argument", &self.arguments)?,
-        };
+        let target = self.called.target()?;
         let answer = joining::runtime()?.block_on(call(&self.joining, &target, printer))?;
         printer.answer(&answer);
         Ok(ExitCode::SUCCESS)
@@ -63,27 +45,27 @@ impl Arguments {
 
 async fn call(joining: &Joining, target: &Target, printer: &Printer) -> Result<Value, Failure> {
     let ready = joining.prepare(target)?;
-    let mut signals = signals::receive(ready.host.tasks())
+    let mut signals = signals::receive(ready.tasks())
         .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
-    let session = ready.open_session(&mut signals, printer).await?;
-    let outcome = call_on(&session, ready, target, &mut signals, printer).await;
-    // The participant is gone by now, and its znodes with it.
-    session.close().await;
+    ready.open_session(&mut signals, printer).await?;
+    let outcome = call_on(&ready, target, &mut signals, printer).await;
+    ready.close().await;
     outcome
 }
 
 async fn call_on(
-    session: &Arc<Session>,
-    ready: Ready,
+    ready: &Ready,
     target: &Target,
     signals: &mut mpsc::Receiver<Signal>,
     printer: &Printer,
 ) -> Result<Value, Failure> {
-    let deadline = ready.deadline;
-    // The host's tasks are those that the participant and the signals need.
-    let (_host, participant, mut follower, arguments) = ready.join(session)?;
+    let Joined { participant, mut follower, .. } = ready.join()?;
     let withdrawn = CancellationToken::new();
-    let call = participant::Call { arguments, deadline, withdrawn: Some(withdrawn.clone()) };
+    let call = participant::Call {
+        arguments: ready.arguments.clone(),
+        deadline: ready.deadline,
+        withdrawn: Some(withdrawn.clone()),
+    };
     let caller = Caller { participant: &participant, target, printer };
     let mut ending = None;
     let answered = caller.answer(call, &mut follower, &mut ending, signals, &withdrawn).await;
@@ -93,8 +75,8 @@ async fn call_on(
     }
     let what = target.in_words();
     match answered? {
-        Ok(Answer { value: Ok(value), holds, .. }) => {
-            if holds {
+        Ok(Answer { value: Ok(value), claim, .. }) => {
+            if claim.is_some() {
                 printer
                     .remark("what it held is given up: `wok hold` runs a command while it holds");
             }
@@ -105,11 +87,7 @@ async fn call_on(
             Err(Failure::NotAcquired(format!("{what}: no answer within --wait")))
         }
         Err(CallError::Busy) => Err(Failure::Module(format!("{what}: busy"))),
-        Err(CallError::Ended) => Err(match ending {
-            Some(Ending::Lost(loss)) => Failure::Lost(format!("{what}: {loss}")),
-            Some(Ending::Failed(fault)) => Failure::Module(fault),
-            Some(Ending::Left) | None => Failure::Module(format!("{what}: it ended")),
-        }),
+        Err(CallError::Ended) => Err(Failure::of_ending(what, ending.unwrap_or(Ending::Left))),
     }
 }
 

@@ -3,14 +3,22 @@
 
 use std::process::ExitCode;
 
-/// An invariant was broken in simulation: as of a test, not of an error.
+use crate::participant::{Ending, Loss};
+
+/// Exit code of a failed test, not of an error: an invariant was broken in simulation.
 pub(super) const BROKEN: u8 = 1;
+/// Nothing was broken in simulation, and nobody judged all of it or called all operations.
+pub(super) const INCOMPLETE: u8 = 2;
+/// Stopped by Ctrl-C, as a shell has it.
+pub(super) const INTERRUPTED: u8 = 130;
 const USAGE: u8 = 64;
 const UNREACHABLE: u8 = 69;
 const MODULE_FAILED: u8 = 70;
 const NOT_ACQUIRED: u8 = 75;
-const LOST: u8 = 76;
-const CONFIG: u8 = 78;
+/// The claim was lost, or the command was ended with it.
+pub(super) const LOST: u8 = 76;
+/// A config is wrong, and what is wrong with it has been printed.
+pub(super) const CONFIG: u8 = 78;
 
 /// Why a command did not do what it was asked to. Each kind has its exit code.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +36,17 @@ pub enum Failure {
     /// The claim was not acquired in time.
     #[error("{0}")]
     NotAcquired(String),
-    /// The claim was lost.
+    /// The claim, or the session before there was one, was lost.
+    #[error("{what}: {loss}")]
+    Lost {
+        /// What was under way.
+        what: String,
+        /// What was lost.
+        loss: Loss,
+    },
+    /// The command was ended because the claim was over for another reason than a loss.
     #[error("{0}")]
-    Lost(String),
+    CommandEnded(String),
     /// A config or a module in it is wrong.
     #[error("{0}")]
     Config(String),
@@ -55,11 +71,28 @@ impl Failure {
             Failure::Unreachable(_) => UNREACHABLE,
             Failure::Module(_) => MODULE_FAILED,
             Failure::NotAcquired(_) => NOT_ACQUIRED,
-            Failure::Lost(_) => LOST,
+            Failure::Lost { .. } | Failure::CommandEnded(_) => LOST,
             Failure::Config(_) => CONFIG,
             Failure::NotStarted { code, .. } => *code,
             Failure::Signalled(signal) => 128_u8.saturating_add(*signal),
         })
+    }
+
+    /// Why an operation came to nothing because its participant ended first.
+    pub(super) fn of_ending(what: String, ending: Ending) -> Self {
+        match ending {
+            Ending::Lost(loss) => Failure::Lost { what, loss },
+            Ending::Failed(fault) => Failure::Module(fault.to_string()),
+            Ending::Left => Failure::Module(format!("{what}: it ended")),
+        }
+    }
+
+    /// What was lost, if that is why.
+    pub(super) fn loss(&self) -> Option<&Loss> {
+        match self {
+            Failure::Lost { loss, .. } => Some(loss),
+            _ => None,
+        }
     }
 
     /// Its kind in one word, for programs.
@@ -69,7 +102,7 @@ impl Failure {
             Failure::Unreachable(_) => "unreachable",
             Failure::Module(_) => "module",
             Failure::NotAcquired(_) => "not-acquired",
-            Failure::Lost(_) => "lost",
+            Failure::Lost { .. } | Failure::CommandEnded(_) => "lost",
             Failure::Config(_) => "config",
             Failure::NotStarted { .. } => "not-started",
             Failure::Signalled(_) => "signalled",

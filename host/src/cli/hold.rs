@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,17 +11,17 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{duration, parsed};
-use super::exit::Failure;
-use super::joining::{self, Joining, Ready, Target, object, stopping};
+use super::exit::{self, Failure};
+use super::joining::{self, Called, Joining, Ready, Target, stopping};
 use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
 use super::signals;
 use crate::config::{StopSignal, check_stop};
-use crate::daemon::{Acquire, Attempt, Held, HeldCommand, HeldEnd, Order, acquire, run_while_held};
-use crate::guardian::{self, Attendance};
-use crate::host::Host;
-use crate::modules::ModuleSource;
-use crate::participant::{Follower, Participant};
-use crate::session::{Session, Timing};
+use crate::epochs::Joined;
+use crate::guardian::{self, Attendance, GuardedCommand};
+use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
+use crate::participant::{Ending, Follower, Participant};
+use crate::session::{Held, Timing};
+use crate::tasks::Tasks;
 
 /// Run a command while an operation of any module holds a claim.
 ///
@@ -35,31 +34,20 @@ use crate::session::{Session, Timing};
     wok hold ./my-lock.wasm --mount /locks/a --connect zk1:2181 --config format=kazoo \\\n      \
     acquire -- sh -c 'echo $WOK_FENCE'")]
 pub(super) struct Arguments {
-    /// The module: a stock recipe's name, or a path to a component.
-    module: String,
-
-    /// The znode that the module sees as `/`.
-    #[arg(long, value_name = "PATH")]
-    mount: String,
-
-    /// The operation to call, as `acquire`.
-    operation: String,
-
-    /// Its arguments: `name=value` each, or one JSON object.
-    #[arg(value_name = "ARGUMENT")]
-    arguments: Vec<String>,
+    #[command(flatten)]
+    called: Called,
 
     /// The command and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 
     #[command(flatten)]
-    holding: Holding,
+    options: HoldOptions,
 }
 
 /// What all commands that hold a claim can be told.
 #[derive(Debug, Args)]
-pub(super) struct Holding {
+pub(super) struct HoldOptions {
     #[command(flatten)]
     joining: Joining,
 
@@ -74,17 +62,11 @@ pub(super) struct Holding {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
-        let target = Target {
-            module: ModuleSource::parse(&self.module),
-            mount: self.mount,
-            operation: self.operation,
-            arguments: object("argument", &self.arguments)?,
-        };
-        self.holding.execute(target, self.command, printer)
+        self.options.execute(self.called.target()?, self.command, printer)
     }
 }
 
-impl Holding {
+impl HoldOptions {
     /// Holds, runs, releases.
     pub(super) fn execute(
         self,
@@ -96,10 +78,10 @@ impl Holding {
         log_to_stderr(LOG_FOR_ONE, printer.output());
         guardian::adopt_orphans()
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
-        joining::runtime()?.block_on(self.hold(target, command, printer))
+        joining::runtime()?.block_on(self.connect_and_run(target, command, printer))
     }
 
-    async fn hold(
+    async fn connect_and_run(
         self,
         target: Target,
         command: Vec<OsString>,
@@ -109,24 +91,23 @@ impl Holding {
         // the server may grant another one, so it is asked again then.
         self.stop_timeout(self.joining.timing())?;
         let ready = self.joining.prepare(&target)?;
-        let mut signals = signals::receive(ready.host.tasks())
+        let mut signals = signals::receive(ready.tasks())
             .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
         let session = ready.open_session(&mut signals, printer).await?;
         let outcome = match self.stop_timeout(session.timing()) {
             Ok(stop_timeout) => {
-                let command = HeldCommand {
-                    command,
+                let command = GuardedCommand {
+                    words: command,
                     env: Vec::new(),
                     stop_signal: self.stop_signal.signal(),
                     stop_timeout,
                     attendance: Attendance::Attended,
                 };
-                hold_on(&session, ready, &target, command, signals, printer).await
+                join_and_run(&ready, &target, command, signals, printer).await
             }
             Err(failure) => Err(failure),
         };
-        // The participant is gone by now, and its znodes with it.
-        session.close().await;
+        ready.close().await;
         outcome
     }
 
@@ -141,31 +122,32 @@ impl Holding {
     }
 }
 
-async fn hold_on(
-    session: &Arc<Session>,
-    ready: Ready,
+async fn join_and_run(
+    ready: &Ready,
     target: &Target,
-    command: HeldCommand,
+    command: GuardedCommand,
     mut signals: mpsc::Receiver<Signal>,
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
-    let deadline = ready.deadline;
-    // The host's tasks are those that the participant, the signals and the command need.
-    let (host, participant, mut follower, arguments) = ready.join(session)?;
-    let attempt = Acquire { arguments, deadline, withdrawn: CancellationToken::new() };
+    let Joined { participant, mut follower, .. } = ready.join()?;
+    let attempt = Acquire {
+        arguments: ready.arguments.clone(),
+        deadline: ready.deadline,
+        withdrawn: CancellationToken::new(),
+    };
     let recipe = target.module.name();
-    let holder = Holder { participant, operation: target.operation.clone(), recipe, printer };
-    let outcome = match holder.acquire(&mut follower, attempt, &mut signals).await {
-        Ok(held) => holder.run(&host, &mut follower, &held, command, signals).await,
+    let contender = Contender { participant, operation: target.operation.clone(), recipe, printer };
+    let outcome = match contender.acquire(&mut follower, attempt, &mut signals).await {
+        Ok(held) => contender.run(ready.tasks(), &mut follower, &held, command, signals).await,
         Err(failure) => Err(failure),
     };
-    holder.participant.leave();
+    contender.participant.leave();
     while follower.next().await.is_some() {}
     outcome
 }
 
 /// A participant on its way to a claim, and with it.
-struct Holder<'a> {
+struct Contender<'a> {
     participant: Participant,
     operation: String,
     recipe: String,
@@ -182,7 +164,7 @@ fn not_held(what: &str, value: &Value) -> String {
     format!("{what} did not acquire it: it answered {value}{advice}")
 }
 
-impl Holder<'_> {
+impl Contender<'_> {
     async fn acquire(
         &self,
         follower: &mut Follower,
@@ -212,34 +194,33 @@ impl Holder<'_> {
         match outcome {
             Attempt::Held(held) => Ok(held),
             Attempt::NotHeld(value) => Err(Failure::NotAcquired(not_held(&what, &value))),
-            Attempt::Cancelled => {
+            Attempt::Cancelled | Attempt::Ended(Ending::Left) => {
                 Err(Failure::NotAcquired(format!("{what}: not held within --wait")))
             }
             Attempt::Refused(error) => Err(Failure::Module(format!("{what}: {error}"))),
             Attempt::Busy => Err(Failure::Module(format!("{what}: busy"))),
-            Attempt::Lost(loss) => Err(Failure::Lost(format!("{what}: {loss}"))),
-            Attempt::Failed(fault) => Err(Failure::Module(fault)),
+            Attempt::Ended(ending) => Err(Failure::of_ending(what, ending)),
         }
     }
 
     async fn run(
         &self,
-        host: &Host,
+        tasks: &Tasks,
         follower: &mut Follower,
         held: &Held,
-        command: HeldCommand,
+        command: GuardedCommand,
         mut signals: mpsc::Receiver<Signal>,
     ) -> Result<ExitCode, Failure> {
-        self.printer.held(&self.recipe, &held.path, held.fence);
-        let program = command.command.first().map(|it| it.to_string_lossy().into_owned());
-        let (order, orders) = mpsc::channel(1);
+        self.printer.held(&self.recipe, held);
+        let program = command.words.first().map(|it| it.to_string_lossy().into_owned());
+        let (instruct, instructions) = mpsc::channel(1);
         let passing_on = async {
             while let Some(signal) = signals.recv().await {
                 let what = match signal {
-                    Signal::TERM => Order::Stop,
-                    other => Order::Signal(other),
+                    Signal::TERM => Instruction::Stop,
+                    other => Instruction::Signal(other),
                 };
-                if order.send(what).await.is_err() {
+                if instruct.send(what).await.is_err() {
                     break;
                 }
             }
@@ -247,25 +228,28 @@ impl Holder<'_> {
         };
         // Cancel-safe: the command is awaited to its end, signals only until then.
         let running =
-            run_while_held(host.tasks(), &self.participant, follower, held, command, orders);
+            run_while_held(tasks, &self.participant, follower, held, command, instructions);
         let ended = tokio::select! {
             ended = running => ended,
             never = passing_on => never,
         };
         match ended {
-            Ok(HeldEnd::Ended(outcome)) => match outcome.exit_code() {
+            Ok(CommandEnd::Ended(outcome)) => match outcome.exit_code() {
                 Some(code @ (126 | 127)) if outcome.is_not_started() => Err(Failure::NotStarted {
                     message: format!("cannot run {}: {outcome}", program.unwrap_or_default()),
                     code,
                 }),
                 Some(code) => Ok(ExitCode::from(code)),
-                None => Err(Failure::Lost(format!("the command was ended: {outcome}"))),
+                None => Err(Failure::CommandEnded(format!("the command was ended: {outcome}"))),
             },
-            Ok(HeldEnd::Lost(loss)) => {
-                self.printer.lost(&self.recipe, &loss);
-                Ok(Failure::Lost(String::new()).code())
+            Ok(CommandEnd::Killed(reason)) => {
+                Err(Failure::CommandEnded(format!("the command was killed {reason}")))
             }
-            Ok(HeldEnd::Released) => Err(Failure::Lost(
+            Ok(CommandEnd::Lost(loss)) => {
+                self.printer.lost(&self.recipe, &loss);
+                Ok(ExitCode::from(exit::LOST))
+            }
+            Ok(CommandEnd::Released) => Err(Failure::CommandEnded(
                 "the module gave the claim up while the command ran; the command was stopped"
                     .to_owned(),
             )),

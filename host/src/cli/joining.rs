@@ -15,11 +15,13 @@ use super::connect::{Connect, duration};
 use super::exit::Failure;
 use super::output::Printer;
 use crate::config::spell_duration;
-use crate::guest::{self, CompileCache, Configuration, Limits, Module, Mount};
+use crate::epochs::{Epochs, Joined};
+use crate::guest::{self, CompileCache, Limits, Mount};
 use crate::host::{Host, HostOptions, user_cache};
 use crate::modules::ModuleSource;
-use crate::participant::{Follower, Join, Participant};
+use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
+use crate::tasks::Tasks;
 
 /// The pauses between attempts to reach ZooKeeper: the first, and the longest. A server that is
 /// starting or electing is ready within seconds, and an attempt costs it one connection.
@@ -48,6 +50,39 @@ pub(super) struct Joining {
     cache_dir: Option<PathBuf>,
 }
 
+/// What is called, as `wok call` and `wok hold` are told.
+#[derive(Debug, Args)]
+pub(super) struct Called {
+    /// The module: a stock recipe's name, or a path to a component.
+    module: String,
+
+    /// The znode that the module sees as `/`.
+    #[arg(long, value_name = "PATH")]
+    mount: String,
+
+    /// The operation to call; `wok inspect` tells those of a module.
+    operation: String,
+
+    /// Its arguments: `name=value` each, or one JSON object.
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+}
+
+impl Called {
+    /// The operation that they name.
+    ///
+    /// # Errors
+    /// The arguments cannot be read.
+    pub(super) fn target(self) -> Result<Target, Failure> {
+        Ok(Target {
+            module: ModuleSource::parse(&self.module),
+            mount: self.mount,
+            operation: self.operation,
+            arguments: object("argument", &self.arguments)?,
+        })
+    }
+}
+
 /// An operation of a module, on a part of the tree.
 #[derive(Debug)]
 pub(super) struct Target {
@@ -66,15 +101,12 @@ impl Target {
 
 /// All that can be known before anything connects.
 pub(super) struct Ready {
-    pub(super) host: Host,
+    /// With one recipe.
+    epochs: Epochs,
+    recipe: String,
     pub(super) arguments: guest::Arguments,
     /// When to give up.
     pub(super) deadline: Option<Instant>,
-    module: Module,
-    mount: Mount,
-    config: Configuration,
-    recipe: String,
-    owner: String,
     connect_timeout: Duration,
 }
 
@@ -108,21 +140,34 @@ impl Joining {
         let arguments = module
             .arguments(&target.operation, &target.arguments)
             .map_err(|error| Failure::Usage(format!("{}: {error}", target.in_words())))?;
-        Ok(Ready {
-            host,
-            arguments,
-            deadline: self.wait.map(|wait| Instant::now() + wait),
+        let mut epochs = Epochs::new(host);
+        epochs.load(Join {
+            recipe: recipe.clone(),
             module,
             mount,
             config,
-            recipe,
+            limits: Limits::default(),
+            seat: SeatLimits::default(),
             owner: self.owner.clone().unwrap_or_else(default_owner),
+            witness: None,
+        });
+        Ok(Ready {
+            epochs,
+            recipe,
+            arguments,
+            deadline: self.wait.map(|wait| Instant::now() + wait),
             connect_timeout: self.connect.timeout(),
         })
     }
 }
 
 impl Ready {
+    /// The tasks of everything that belongs to the session: the participant, the signals, and what
+    /// runs under a claim.
+    pub(super) fn tasks(&self) -> &Tasks {
+        self.epochs.host().tasks()
+    }
+
     /// Opens a session, and tries for `--connect-timeout`: a server that is starting, or electing a
     /// leader, refuses for a while. Says once that it waits, and for what.
     ///
@@ -154,7 +199,7 @@ impl Ready {
         let (mut pause, longest_pause) = PAUSES;
         let mut last: Option<String> = None;
         loop {
-            let attempt = self.host.open_session();
+            let attempt = self.epochs.open();
             let attempt = match self.connect_timeout {
                 // As long as one attempt takes.
                 Duration::ZERO => Ok(attempt.await),
@@ -166,7 +211,10 @@ impl Ready {
                 // It refuses us, and would again.
                 Ok(Err(error)) => return Err(Failure::Unreachable(error.to_string())),
                 Err(_elapsed) => last.clone().unwrap_or_else(|| {
-                    format!("cannot reach ZooKeeper at {}: no answer in time", self.host.servers())
+                    format!(
+                        "cannot reach ZooKeeper at {}: no answer in time",
+                        self.epochs.host().servers()
+                    )
                 }),
             };
             if Instant::now() + pause >= until {
@@ -194,28 +242,17 @@ impl Ready {
         }
     }
 
-    /// Joins the recipe, and answers what to call it with.
+    /// Joins the recipe, on the session that was opened.
     ///
     /// # Errors
     /// The session has no room.
-    pub(super) fn join(
-        self,
-        session: &Arc<Session>,
-    ) -> Result<(Host, Participant, Follower, guest::Arguments), Failure> {
-        let join = Join {
-            recipe: self.recipe,
-            module: self.module,
-            mount: self.mount,
-            config: self.config,
-            limits: Limits::default(),
-            seat: SeatLimits::default(),
-            owner: self.owner,
-            witness: None,
-        };
-        let joined = self.host.join(session, join);
-        let (participant, follower) =
-            joined.map_err(|failure| Failure::Unreachable(failure.to_string()))?;
-        Ok((self.host, participant, follower, self.arguments))
+    pub(super) fn join(&self) -> Result<Joined, Failure> {
+        self.epochs.join(&self.recipe).map_err(|error| Failure::Unreachable(error.to_string()))
+    }
+
+    /// Closes the session. The participant is gone by then, and its znodes with it.
+    pub(super) async fn close(&self) {
+        self.epochs.close().await;
     }
 }
 

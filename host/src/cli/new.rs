@@ -65,6 +65,7 @@ fn create(directory: &Path, origin: &Origin, printer: &Printer) -> Result<(), Fa
          wit/           what it offers\n  \
          src/decide.rs  decides; `cargo test` tests it\n  \
          src/lib.rs     reads, decides, acts\n  \
+         promise/       what `wok test` has its users do\n  \
          wok-sdk/       the SDK and the contract of this wok\n{}",
         directory.display(),
         next.text()

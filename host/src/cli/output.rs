@@ -17,6 +17,8 @@ use super::json_lines::JsonLines;
 use super::stderr;
 use crate::guest::values::unsigned;
 use crate::participant::{Loss, Notice, detail_as_json};
+use crate::plain_text;
+use crate::session::Held;
 
 /// How to report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -103,10 +105,11 @@ impl Printer {
     }
 
     /// A claim that is held.
-    pub(super) fn held(&self, recipe: &str, path: &str, fence: u64) {
+    pub(super) fn held(&self, recipe: &str, held: &Held) {
+        let Held { path, fence } = held;
         self.event(
             "held",
-            &[("recipe", json!(recipe)), ("path", json!(path)), ("fence", unsigned(fence))],
+            &[("recipe", json!(recipe)), ("path", json!(path)), ("fence", unsigned(*fence))],
             &format!("holding {path} with fence {fence}"),
         );
     }
@@ -118,6 +121,7 @@ impl Printer {
             &[
                 ("recipe", json!(recipe)),
                 ("reason", json!(loss.reason())),
+                ("cause", json!(loss.cause())),
                 ("message", json!(loss.to_string())),
             ],
             &format!("lost: {loss}; nothing of the command is left running"),
@@ -129,8 +133,14 @@ impl Printer {
         match self.output {
             Output::Text => self.err(&format!("wok: {failure}")),
             Output::Json => {
-                let object = json!({ "error": failure.kind(), "message": failure.to_string() });
-                self.err(&object.to_string());
+                let mut object = serde_json::Map::new();
+                object.insert("error".to_owned(), json!(failure.kind()));
+                object.insert("message".to_owned(), json!(failure.to_string()));
+                if let Some(loss) = failure.loss() {
+                    object.insert("reason".to_owned(), json!(loss.reason()));
+                    object.insert("cause".to_owned(), json!(loss.cause()));
+                }
+                self.err(&serde_json::Value::Object(object).to_string());
             }
         }
     }
@@ -146,7 +156,7 @@ impl Printer {
     /// The answer of an operation, as JSON for both: on one line for programs.
     pub(super) fn answer(&self, answer: &Value) {
         let text = match self.output {
-            Output::Text => for_terminals(&format!("{answer:#}")),
+            Output::Text => plain_text::json(&format!("{answer:#}")),
             Output::Json => answer.to_string(),
         };
         // Whoever closed our output does not want to know.
@@ -186,48 +196,10 @@ impl Printer {
 
     fn shown<'a>(&self, line: &'a str) -> Cow<'a, str> {
         match self.output {
-            Output::Text => Cow::Owned(plain(line)),
+            Output::Text => plain_text::lines(line),
             Output::Json => Cow::Borrowed(line),
         }
     }
-}
-
-/// JSON without what a terminal obeys, by JSON's own escapes: it stays what it is.
-fn for_terminals(json: &str) -> String {
-    let mut safe = String::with_capacity(json.len());
-    for character in json.chars() {
-        // Outside of strings there is none of them but line breaks, and in strings these are escaped.
-        if character != '\n' && is_obeyed(character) {
-            safe.push_str(&format!("\\u{:04x}", u32::from(character)));
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
-}
-
-/// Whether a terminal obeys it, or it turns the direction of writing.
-fn is_obeyed(character: char) -> bool {
-    let turns = matches!(
-        character,
-        '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    );
-    turns || character.is_control()
-}
-
-/// The text without what a terminal obeys, and without what turns the direction of writing: words
-/// of a module, or of a file, are in it.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '\t' => plain.push(character),
-            control if control.is_control() => plain.extend(control.escape_default()),
-            obeyed if is_obeyed(obeyed) => plain.extend(obeyed.escape_unicode()),
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 /// What commands log that hold one claim or call one operation: what they do is told by events, so
@@ -262,22 +234,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_for_people_is_still_json() {
-        let answer = json!({ "owner": "a\x1b[2J\u{9b}\u{202e}\u{2028}\n\u{e9}", "fence": 7 });
-        let text = for_terminals(&format!("{answer:#}"));
-        assert!(!text.chars().any(|it| it != '\n' && is_obeyed(it)), "{text:?}");
-        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), answer);
-    }
-
-    #[test]
     fn no_color_forbids_colours_unless_it_is_empty() {
         assert!(forbids_colour(Some("1".into())));
         assert!(!forbids_colour(Some("".into())));
         assert!(!forbids_colour(None));
-    }
-
-    #[test]
-    fn nothing_that_a_terminal_obeys_is_printed() {
-        assert_eq!(plain("a\x1b[2J\u{9b}\tb\n\u{202e}é\r"), "a\\u{1b}[2J\\u{9b}\tb\n\\u{202e}é\\r");
     }
 }

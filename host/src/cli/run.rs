@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wok_embedded::{Server, ServerOptions};
 
-use super::exit::Failure;
+use super::exit::{self, Failure};
 use super::output::Printer;
 use super::signals;
 use crate::config::{Config, ConfigErrors, Connect, Loaded};
@@ -37,18 +37,18 @@ impl Arguments {
         let runtime = runtime()?;
         let _entered = runtime.enter();
         let Some((loaded, mut prepared)) = load(&self.config, printer)? else {
-            return Ok(Failure::Config(String::new()).code());
+            return Ok(ExitCode::from(exit::CONFIG));
         };
         for name in prepared.idle() {
             printer.remark(&format!("recipe {name} has no `run`, so nothing is done for it"));
         }
         runtime.block_on(async {
             match loaded.config.zookeeper.connect {
-                Connect::Servers(_) => serve(&prepared).await,
+                Connect::Servers(_) => serve(prepared).await,
                 Connect::Embedded => {
                     let server = embedded(&loaded.config).await?;
                     prepared.connect_to(server.connect_string());
-                    let outcome = serve(&prepared).await;
+                    let outcome = serve(prepared).await;
                     server.stop().await;
                     outcome
                 }
@@ -70,7 +70,7 @@ async fn embedded(config: &Config) -> Result<Server, Failure> {
     Ok(server)
 }
 
-async fn serve(prepared: &Prepared) -> Result<ExitCode, Failure> {
+async fn serve(prepared: Prepared) -> Result<ExitCode, Failure> {
     let shutdown = CancellationToken::new();
     let watchers = crate::tasks::Tasks::on(tokio::runtime::Handle::current());
     let mut signals = signals::receive(&watchers)

@@ -1,33 +1,37 @@
 //! `wok test`: a module in simulation.
 
+mod gaps;
+mod interrupt;
+mod judge;
+mod report;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::exit::{BROKEN, Failure};
+use super::exit::{BROKEN, Failure, INCOMPLETE, INTERRUPTED};
 use super::joining::object;
+use super::next::path_word;
 use super::output::{Printer, log_to_stderr};
 use crate::guest::CompileCache;
 use crate::host::user_cache;
 use crate::modules::ModuleSource;
-use crate::simulation::coverage::Coverage;
 use crate::simulation::exhaustive::{self, Exhausted};
-use crate::simulation::history::FaultKind;
-use crate::simulation::judges::Interface;
 use crate::simulation::picture;
 use crate::simulation::plan::Plan;
 use crate::simulation::search::{Findings, Search};
 use crate::simulation::shrink::shrink;
-use crate::simulation::subject::Subject;
-use crate::simulation::timeline;
-use crate::simulation::verdict::{self, Verdict};
+use crate::simulation::subject::{Given, Origin as WorkloadOrigin, Subject};
+use crate::simulation::verdict::{self, Verdict, VerdictError};
 use crate::simulation::workload;
+use gaps::Gaps;
 
 /// Run a module in simulation: hosts that lose their connections, are stopped and killed, over an
 /// ensemble that falls behind and changes its leader, until an invariant breaks.
@@ -35,39 +39,55 @@ use crate::simulation::workload;
 /// One seed decides everything in a run. A seed that fails is made small and shown, and fails
 /// again, bit for bit, wherever it is run.
 ///
-/// What is judged goes by the interface that the module exports: a lock is held to a lock's
-/// promises, whoever wrote it. Of an interface that nobody knows it is judged that it leaves
-/// nothing behind, that it stays within its bounds, and that whatever is answered when nothing is
-/// done to it is answered in the end.
+/// The recipe's workload says who calls which operation: --workload, else promise/workload.toml
+/// beside the component, else what `wok build` has put into it, else that of the stock recipe with the
+/// same interface. Without any, all operations are called at random, with arguments of their types.
+///
+/// Every recipe owes that it leaves nothing behind, stays within its bounds, tells of what it loses,
+/// and answers in the end whatever it answers when nothing is done to it. What it promises beyond
+/// that, the judge of its promise says: the one of --judge, or else the one that the module carries
+/// along, or that stands beside it as <name>.judge.wasm, or else that of the stock recipe whose
+/// interface it exports.
+/// What was not judged,
+/// and which operations were never called, is told first and is no pass.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok test lock\n  \
     wok test ./my-lock.wasm --seeds 10000\n  \
     wok test ./my-lock.wasm --seed 17 --history run.jsonl\n  \
     wok test ./my-lock.wasm --config format=kazoo\n  \
     wok test ./my-lock.wasm --scenario two-hosts.toml\n  \
+    wok test ./my-queue.wasm --judge ./queue-judge.wasm\n  \
+    wok test ./my-lock.wasm --scenario two-hosts.toml --seeds 1000\n  \
     wok test ./my-lock.wasm --exhaustive\n\n\
-    Ends with 0 if every invariant held, 1 if one was broken or so little happened that nothing \
-    was judged.")]
+    Ends with 0 if every invariant held; 1 if one was broken, or so little happened that nothing \
+    was judged; 2 if nothing was broken, but no judge knows the interface or operations were never \
+    called; 78 if the module, its workload or the scenario is wrong; 130 after Ctrl-C.")]
 pub(super) struct Arguments {
     /// The module: a stock recipe's name, or a path to a component.
     module: String,
 
-    /// How many seeds have to pass; only those count in which enough happened.
-    #[arg(long, default_value_t = 1_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
-        conflicts_with_all = ["seed", "scenario"])]
-    seeds: u64,
+    /// How many seeds have to pass; only those count in which enough happened. 1000 if it is not
+    /// given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+        conflicts_with = "seed")]
+    seeds: Option<u64>,
 
-    /// The first of them.
-    #[arg(long, default_value_t = 1, value_name = "S", conflicts_with_all = ["seed", "scenario"])]
-    first_seed: u64,
+    /// The first of them; 1 if it is not given.
+    #[arg(long, value_name = "S", conflicts_with = "seed")]
+    first_seed: Option<u64>,
 
     /// Run one seed, and nothing else.
-    #[arg(long, value_name = "S", conflicts_with = "scenario")]
+    #[arg(long, value_name = "S")]
     seed: Option<u64>,
 
-    /// Run what a file says: who does what, and what is done to them.
+    /// Run what a file says: who does what, and what is done to them. With --seeds or --seed it says
+    /// who does what, and the seeds add what is done to them.
     #[arg(long, value_name = "FILE")]
     scenario: Option<PathBuf>,
+
+    /// Have the module used as this file says, instead of its own workload.
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    workload: Option<PathBuf>,
 
     /// Strike every request and every wait of a small run with a lost connection, the session's end
     /// and a withdrawn call, instead of drawing faults.
@@ -86,6 +106,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
 
+    /// The judge of what the module promises: a component, from `wok build --judge`.
+    #[arg(long, value_name = "FILE")]
+    judge: Option<PathBuf>,
+
     /// How many runs at a time; as many as there are processors if it is not given.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
@@ -101,6 +125,9 @@ enum Origin {
     Seed,
     Exhaustive,
 }
+
+/// How many seeds have to pass, unless it is said.
+const SEEDS: u64 = 1_000;
 
 /// How often people are told how far it is.
 const PROGRESS: Duration = Duration::from_secs(2);
@@ -120,171 +147,198 @@ impl Arguments {
             true => None,
             false => Some(object("config", &self.config)?),
         };
-        let subject = Subject::new(&source.name(), &bytes, config, cache)
+        let judge = judge::given(self.judge.as_deref(), &source, &bytes, &cache)?;
+        let given = self.given(&source)?;
+        let scenario = match &given {
+            Given::Scenario { plan, .. } => Some(plan.clone()),
+            _ => None,
+        };
+        let subject = Subject::with(&source.name(), &bytes, config, cache, given)
             .map_err(|error| Failure::Config(error.to_string()))?;
-        if let Some(path) = &self.scenario {
-            let plan = read_plan(path)?;
-            return self.one(printer, &subject, plan);
+        let subject = match judge {
+            Some(judge) => subject.judged_by(judge),
+            None => subject,
+        };
+        if scenario.is_none() {
+            subject.check_config().map_err(|error| Failure::Config(error.to_string()))?;
         }
-        subject.check_config().map_err(|error| Failure::Config(error.to_string()))?;
-        if !subject.is_callable() {
-            let reason = "none of its operations can be called without arguments; say what is \
-                          called in a scenario file, and run it with --scenario";
-            return Err(Failure::Config(format!("{}: {reason}", self.module)));
+        if let WorkloadOrigin::Nowhere = subject.origin() {
+            printer.remark(
+                "nobody has written a workload: all operations are called at random \
+                 (promise/workload.toml says who calls what)",
+            );
         }
         for operation in subject.blocking() {
             printer.remark(&format!(
                 "`{operation}` was left without an answer when nothing was done to it: nobody is \
-                 asked whether it ends; a scenario without a deadline for it asks"
+                 asked whether it ends; a workload or a scenario asks"
             ));
         }
         if self.exhaustive {
             return self.exhaust(printer, &subject);
         }
-        match self.seed {
-            Some(seed) => self.one(printer, &subject, workload::plan(&subject, seed)),
-            None => self.search(printer, &subject),
+        match (self.seed, scenario) {
+            (Some(seed), _) => self.one(printer, &subject, workload::plan(&subject, seed)),
+            (None, Some(plan)) if self.seeds.is_none() && self.first_seed.is_none() => {
+                self.one(printer, &subject, *plan)
+            }
+            _ => self.search(printer, &subject),
         }
+    }
+
+    /// What the module is to be used as.
+    fn given(&self, source: &ModuleSource) -> Result<Given, Failure> {
+        let name = |path: &Path| path.display().to_string();
+        if let Some(path) = &self.scenario {
+            let plan = Box::new(read_plan(path)?);
+            return Ok(Given::Scenario { name: name(path), plan });
+        }
+        if let Some(path) = &self.workload {
+            return Ok(Given::File { name: name(path), text: read("workload", path)? });
+        }
+        let ModuleSource::File(module) = source else { return Ok(Given::Own) };
+        let beside = module.with_file_name("").join(wok_build::WORKLOAD_FILE);
+        if !beside.is_file() {
+            return Ok(Given::Own);
+        }
+        Ok(Given::File { name: name(&beside), text: read("workload", &beside)? })
+    }
+
+    fn seeds(&self) -> u64 {
+        self.seeds.unwrap_or(SEEDS)
+    }
+
+    fn first_seed(&self) -> u64 {
+        self.first_seed.unwrap_or(1)
     }
 
     fn search(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
         let threads = self.jobs.or_else(|| std::thread::available_parallelism().ok());
         let search = Search {
-            first: self.first_seed,
-            counting: self.seeds,
+            first: self.first_seed(),
+            counting: self.seeds(),
             threads: threads.map_or(1, NonZeroUsize::get),
         };
+        let is_stopped = interrupt::flag();
         let mut told = Instant::now();
-        let findings = search.run(subject, |findings| {
+        let findings = search.run_unless(subject, &is_stopped, |findings| {
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
                 printer.remark(&format!(
                     "{} of {} seeds, {:.0} a second",
                     findings.counted,
-                    self.seeds,
+                    self.seeds(),
                     findings.seeds_per_second()
                 ));
             }
         });
-        let mut findings = findings.map_err(|error| Failure::Config(error.to_string()))?;
+        let mut findings = findings.map_err(|error| judge::failure(&error))?;
+        let gaps = Gaps::of_search(subject, &findings.called);
         if let Some(failing) = findings.failure.take() {
-            return self.broken(printer, subject, failing, Origin::Seed);
+            let gaps = Gaps::of_run(subject);
+            return self.broken(printer, subject, failing, Origin::Seed, &gaps, &is_stopped);
+        }
+        if findings.was_stopped {
+            let (text, json) = report::stopped(&self.module, &findings, self.seeds(), &gaps);
+            printer.report(&text, &json);
+            return Ok(ExitCode::from(INTERRUPTED));
         }
         if let Some(why) = self.is_worthless(subject, &findings) {
-            return Ok(self.worthless(printer, findings.runs, &why));
+            return Ok(self.worthless(printer, subject, findings.runs, &why, &gaps));
         }
-        let (text, mut json) = passed(&self.module, &findings);
+        let (text, mut json) = report::passed(&self.module, &findings, &gaps);
         if let Some(json) = json.as_object_mut().filter(|_| subject.blocking().len() > 0) {
-            json.insert("not-judged".to_owned(), subject.blocking().collect());
+            json.insert("may-block".to_owned(), subject.blocking().collect());
         }
-        printer.report(&text, &json);
-        Ok(ExitCode::SUCCESS)
+        judge::report(printer, subject, text, json);
+        Ok(passing(&gaps))
     }
 
     /// Why what was found says nothing, if it does not.
     fn is_worthless(&self, subject: &Subject, findings: &Findings) -> Option<String> {
         let Findings { runs, counted, operations, grants, .. } = findings;
-        if *counted < self.seeds {
+        if *counted < self.seeds() {
             return Some(format!(
                 "only {counted} of {runs} runs count, with {operations} operations in all: in the \
-                 others too little was called, or no two faults struck a host call; say what is \
-                 called in a scenario file, and run it with --scenario"
+                 others too little was called, or hardly a fault struck a host call; a workload says \
+                 what is called (promise/workload.toml)"
             ));
         }
         is_without_grants(subject, *runs, *grants)
     }
 
     /// What says nothing is no pass.
-    fn worthless(&self, printer: &Printer, runs: u64, why: &str) -> ExitCode {
-        let json = json!({ "passed": false, "runs": runs, "reason": why });
-        printer.report(&format!("{}: {why}", self.module), &json);
+    fn worthless(
+        &self,
+        printer: &Printer,
+        subject: &Subject,
+        runs: u64,
+        why: &str,
+        gaps: &Gaps,
+    ) -> ExitCode {
+        let mut json = json!({ "passed": false, "runs": runs, "reason": why });
+        gaps.add_to(&mut json);
+        let text = format!("{}{}: {why}", gaps.text(), self.module);
+        judge::report(printer, subject, text, json);
         ExitCode::from(BROKEN)
     }
 
     fn exhaust(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
         let mut told = Instant::now();
-        let plan = exhaustive::small(subject, self.first_seed, FEW, SHORT);
+        let plan = exhaustive::small(subject, self.first_seed(), FEW, SHORT);
         let exhausted = exhaustive::exhaust(subject, plan, |runs, all| {
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
                 printer.remark(&format!("{runs} of {all} runs"));
             }
         });
-        let Exhausted { runs, struck, grants, coverage, failure } =
-            exhausted.map_err(|error| Failure::Config(error.to_string()))?;
-        if let Some(failing) = failure {
-            return self.broken(printer, subject, failing, Origin::Exhaustive);
+        let mut exhausted = exhausted.map_err(|error| judge::failure(&error))?;
+        let gaps = Gaps::of_run(subject);
+        if let Some(failing) = exhausted.failure.take() {
+            let is_stopped = interrupt::flag();
+            return self.broken(printer, subject, failing, Origin::Exhaustive, &gaps, &is_stopped);
         }
+        let Exhausted { runs, struck, grants, .. } = exhausted;
         if struck == 0 {
             let why = format!(
                 "no fault struck anything in {runs} runs: nothing that was called asks the ensemble \
-                 for anything; say what is called in a scenario file, and run it with --scenario"
+                 for anything; a workload says what is called (promise/workload.toml)"
             );
-            return Ok(self.worthless(printer, runs, &why));
+            return Ok(self.worthless(printer, subject, runs, &why, &gaps));
         }
         if let Some(why) = is_without_grants(subject, runs, grants) {
-            return Ok(self.worthless(printer, runs, &why));
+            return Ok(self.worthless(printer, subject, runs, &why, &gaps));
         }
-        let text = format!(
-            "{}: every invariant held in {runs} runs, {struck} of them with one fault at one moment; \
-             in the others there was nothing for it to strike\n\n{}",
-            self.module,
-            coverage.table()
-        );
-        let json = json!({
-            "passed": true, "runs": runs, "struck": struck, "coverage": cells(&coverage),
-        });
-        printer.report(&text, &json);
-        Ok(ExitCode::SUCCESS)
+        let (text, json) = report::exhausted(&self.module, subject, &exhausted, &gaps);
+        judge::report(printer, subject, text, json);
+        Ok(passing(&gaps))
     }
 
     fn one(&self, printer: &Printer, subject: &Subject, plan: Plan) -> Result<ExitCode, Failure> {
         let verdict = Verdict::of(subject, plan).map_err(|error| {
-            let place = self.scenario.as_deref().map(|path| format!("{}: ", path.display()));
-            Failure::Config(format!("{}{error}", place.unwrap_or_default()))
-        })?;
-        let violations = &verdict.violations;
-        let mut text = format!(
-            "{}: {} operations, {} grants, {} faults that struck, {:.1} simulated seconds\n\
-             history {}\n",
-            self.module,
-            verdict.tally.operations,
-            verdict.tally.grants,
-            verdict.tally.struck,
-            verdict.simulated.as_secs_f64(),
-            verdict.digest()
-        );
-        let json = json!({
-            "passed": violations.is_empty(),
-            "seed": verdict.plan.seed,
-            "history": verdict.digest(),
-            "violations": violations,
-        });
-        match violations.first() {
-            None => text.push_str("every invariant held"),
-            Some(violation) => {
-                for line in timeline::around(&verdict.history, violation) {
-                    writeln!(text, "{line}").unwrap_or_default();
+            let Some(path) = self.scenario.as_deref() else { return judge::failure(&error) };
+            match error {
+                VerdictError::Plan(error) => {
+                    Failure::Config(format!("{}: {error}", path.display()))
                 }
-                for violation in violations {
-                    let (id, sentence) = (violation.invariant, &violation.sentence);
-                    writeln!(text, "{id}: {sentence}").unwrap_or_default();
-                }
+                error => judge::failure(&error),
             }
-        }
+        })?;
+        let gaps = Gaps::of_run(subject);
         let (came, planned) = (verdict.came(), verdict.plan.faults.len());
-        if self.scenario.is_some() && came < planned {
+        if self.scenario.is_some() && self.seed.is_none() && came < planned {
             printer.remark(&format!(
                 "{} of the {planned} faults never came: nothing was as their `when` says, or there was \
                  nothing for them to strike",
                 planned - came
             ));
         }
-        printer.report(&text, &json);
+        let (text, json) = report::one(&self.module, subject, &verdict, &gaps);
+        judge::report(printer, subject, text, json);
         // Behind the report: what was found is told in any case, and counts.
         let written = self.write_run(&verdict);
-        if violations.is_empty() {
-            return written.map(|()| ExitCode::SUCCESS);
+        if verdict.violations.is_empty() {
+            return written.map(|()| passing(&gaps));
         }
         if let Err(failed) = written {
             printer.remark(&failed.to_string());
@@ -299,9 +353,11 @@ impl Arguments {
         subject: &Subject,
         failing: Verdict,
         origin: Origin,
+        gaps: &Gaps,
+        is_stopped: &AtomicBool,
     ) -> Result<ExitCode, Failure> {
         let Some(first) = failing.violations.first() else { return Ok(ExitCode::SUCCESS) };
-        let (invariant, seed) = (first.invariant, failing.plan.seed);
+        let (invariant, seed) = (first.invariant.clone(), failing.plan.seed);
         let name = match origin {
             Origin::Seed => format!("seed {seed}"),
             Origin::Exhaustive if failing.plan.faults.is_empty() => {
@@ -310,7 +366,7 @@ impl Arguments {
             Origin::Exhaustive => "one fault".to_owned(),
         };
         printer.remark(&format!("{name} breaks {invariant}; looking for a smaller run"));
-        let smallest = shrink(subject, failing, invariant);
+        let smallest = shrink(subject, failing, &invariant, is_stopped);
         let Some(violation) = smallest.violations.iter().find(|it| it.invariant == invariant)
         else {
             return Ok(ExitCode::from(BROKEN));
@@ -325,28 +381,29 @@ impl Arguments {
             Ok(plan) => write(&file, plan),
             Err(error) => Err(Failure::Config(format!("the scenario cannot be written: {error}"))),
         };
-        let mut text =
-            format!("{}: BROKEN by {name}\n\n{invariant}: {}\n\n", self.module, violation.sentence);
-        for line in timeline::around(&smallest.history, violation) {
-            writeln!(text, "{line}").unwrap_or_default();
-        }
+        let module = &self.module;
+        let mut text = format!(
+            "{}{module}: BROKEN by {name}\n\n{}",
+            gaps.text(),
+            report::story(subject, &smallest, violation)
+        );
         let Plan { applications, faults, .. } = &smallest.plan;
-        let (file_name, module) = (file.display(), &self.module);
         write!(
             text,
             "\nThis is the smallest run found: {} applications, {} faults. Run it again with\n\
-             \x20 wok test {module} --scenario {file_name}",
+             \x20 wok test {module} --scenario {}{}",
             applications.len(),
             faults.len(),
+            file.display(),
+            judge::argument(self.judge.as_deref()),
         )
         .unwrap_or_default();
         if let Origin::Seed = origin {
-            let config: String =
-                self.config.iter().map(|config| format!(" --config '{config}'")).collect();
-            write!(text, "\nand the whole seed with\n\x20 wok test {module} --seed {seed}{config}")
+            let how = self.again();
+            write!(text, "\nand the whole seed with\n\x20 wok test {module} --seed {seed}{how}")
                 .unwrap_or_default();
         }
-        let json = json!({
+        let mut json = json!({
             "passed": false,
             "seed": seed,
             "invariant": invariant,
@@ -354,12 +411,24 @@ impl Arguments {
             "scenario": file,
             "plan": plan.as_ref().ok(),
         });
-        printer.report(&text, &json);
+        gaps.add_to(&mut json);
+        judge::report(printer, subject, text, json);
         // What was found is told, and counts, though it cannot be written down.
         for failed in [written, self.write_run(&smallest)].into_iter().filter_map(Result::err) {
             printer.remark(&failed.to_string());
         }
         Ok(ExitCode::from(BROKEN))
+    }
+
+    /// The arguments that decide a run besides its seed.
+    fn again(&self) -> String {
+        let files =
+            [("scenario", &self.scenario), ("workload", &self.workload), ("judge", &self.judge)];
+        let files = files.into_iter().filter_map(|(name, path)| {
+            path.as_deref().map(|path| format!(" --{name} {}", path_word(path)))
+        });
+        let config = self.config.iter().map(|config| format!(" --config '{config}'"));
+        files.chain(config).collect()
     }
 
     fn write_run(&self, verdict: &Verdict) -> Result<(), Failure> {
@@ -374,65 +443,28 @@ impl Arguments {
     }
 }
 
-/// Of an interface whose operations grant something, it is the grants that are judged.
+/// A pass is one of all that the module offers.
+fn passing(gaps: &Gaps) -> ExitCode {
+    if gaps.are_none() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) }
+}
+
+/// Of a recipe that claims what it grants, it is the grants that are judged.
 fn is_without_grants(subject: &Subject, runs: u64, grants: u64) -> Option<String> {
-    (subject.interface() != Interface::Unknown && grants == 0)
+    (subject.is_judged() && subject.claims() && grants == 0)
         .then(|| format!("nobody was granted anything in {runs} runs, so that nothing was judged"))
 }
 
 fn read_plan(path: &Path) -> Result<Plan, Failure> {
-    let refused = |error: &dyn std::fmt::Display| {
-        Failure::Config(format!("the scenario {}: {error}", path.display()))
-    };
-    let text = fs::read_to_string(path).map_err(|error| refused(&error))?;
-    toml::from_str(&text).map_err(|error| refused(&error))
+    toml::from_str(&read("scenario", path)?)
+        .map_err(|error| Failure::Config(format!("the scenario {}: {error}", path.display())))
+}
+
+fn read(what: &str, path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::Config(format!("the {what} {}: {error}", path.display())))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text)
         .map_err(|error| Failure::Config(format!("cannot write {}: {error}", path.display())))
-}
-
-fn passed(module: &str, findings: &Findings) -> (String, Value) {
-    let Findings { runs, counted, operations, grants, coverage, .. } = findings;
-    let (rate, speed_up) = (findings.seeds_per_second(), findings.speed_up());
-    let least = coverage.least();
-    let least_text = least.map(|(fault, call, hits)| {
-        format!("least: {} in the middle of {call}, {hits} times", fault.name())
-    });
-    let text = format!(
-        "{module}: every invariant held in {counted} seeds that count, of {runs}\n\
-         {operations} operations, {grants} grants; {:.0} simulated seconds in {:.1} s: {rate:.0} \
-         seeds/s, {speed_up:.0}x\n\n\
-         How often a fault struck a host call in flight:\n{}\n{}",
-        findings.simulated.as_secs_f64(),
-        findings.took.as_secs_f64(),
-        coverage.table(),
-        least_text.unwrap_or_default()
-    );
-    let json = json!({
-        "passed": true,
-        "seeds": counted,
-        "runs": runs,
-        "operations": operations,
-        "grants": grants,
-        "seeds-per-second": rate,
-        "speed-up": speed_up,
-        "coverage": cells(coverage),
-        "least": least.map(|(fault, call, hits)| json!({
-            "fault": fault.name(), "host-call": call, "hits": hits,
-        })),
-    });
-    (text, json)
-}
-
-fn cells(coverage: &Coverage) -> Value {
-    let row = |fault: FaultKind| {
-        let row: serde_json::Map<String, Value> = coverage
-            .calls()
-            .map(|call| (call.to_owned(), json!(coverage.hits(fault, call))))
-            .collect();
-        (fault.name().to_owned(), Value::Object(row))
-    };
-    Value::Object(FaultKind::ALL.into_iter().map(row).collect())
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::exit::Failure;
+use super::exit::{self, Failure};
 use super::output::Printer;
 use super::run::load;
 
@@ -26,7 +26,7 @@ impl Arguments {
         let runtime = super::run::runtime()?;
         let _entered = runtime.enter();
         let Some((loaded, prepared)) = load(&self.config, printer)? else {
-            return Ok(Failure::Config(String::new()).code());
+            return Ok(ExitCode::from(exit::CONFIG));
         };
         let recipes: Vec<&str> =
             loaded.config.recipes.iter().map(|recipe| recipe.name.as_str()).collect();
@@ -37,7 +37,7 @@ impl Arguments {
                 1 => "1 recipe".to_owned(),
                 count => format!("{count} recipes"),
             },
-            prepared.kept().count(),
+            prepared.kept_count(),
             self.config.display(),
         );
         printer.report(&text, &json!({ "valid": true, "recipes": recipes }));

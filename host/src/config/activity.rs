@@ -1,9 +1,8 @@
 //! `run` and `while-held`: what the daemon itself does with a recipe.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -14,6 +13,7 @@ use super::report::Report;
 use super::restart::Restart;
 use super::section::{Field, Key, Section};
 use super::session_timeout::{SessionTimeout, check_stop};
+use crate::guardian::{Attendance, GuardedCommand};
 
 const CALL: Key = Key::new("call", "\"volunteer\"");
 const ARGUMENTS: Key = Key::new("arguments", "{ weight = 1 }");
@@ -51,17 +51,9 @@ pub struct Run {
 /// A command that runs while a claim is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhileHeld {
-    /// The program. With a slash in it, it is a file; otherwise it is looked up as a shell does.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub arguments: Vec<String>,
-    /// Variables added to its environment.
-    pub env: BTreeMap<String, String>,
-    /// What asks it to stop.
-    pub stop_signal: StopSignal,
-    /// How long before the claim's deadline it is asked. It fits into the session timeout that the
-    /// file asks for; the server may grant less, so it is to be checked again then.
-    pub stop_timeout: Duration,
+    /// The command. Its stop-timeout fits into the session timeout that the file asks for; the
+    /// server may grant less, so the guardian bounds it again.
+    pub command: GuardedCommand,
     /// Whether it is run again when it has ended by itself.
     pub restart: Restart,
 }
@@ -167,20 +159,23 @@ pub(super) fn while_held(
     };
     let env = match section.field(&ENV) {
         Some(field) => field.section(report).and_then(|section| env(&section, report)),
-        None => Some(BTreeMap::new()),
+        None => Some(Vec::new()),
     };
     section.finish(report);
-    let (program, arguments) = exec?;
-    let (stop_signal, stop_timeout) = (stop_signal?, stop_timeout?);
-    let (env, restart) = (env?, restart?);
-    Some(WhileHeld { program, arguments, env, stop_signal, stop_timeout, restart })
+    let command = GuardedCommand {
+        words: exec?,
+        env: env?,
+        stop_signal: stop_signal?.signal(),
+        stop_timeout: stop_timeout?,
+        // Ctrl-C is for the daemon, and nobody types for its commands.
+        attendance: Attendance::Unattended,
+    };
+    Some(WhileHeld { command, restart: restart? })
 }
 
-fn exec(
-    field: &Field<'_>,
-    directory: &Path,
-    report: &mut Report<'_>,
-) -> Option<(PathBuf, Vec<String>)> {
+/// The words of a command. A program with a slash in it is a file; another one is looked up as a
+/// shell does.
+fn exec(field: &Field<'_>, directory: &Path, report: &mut Report<'_>) -> Option<Vec<OsString>> {
     let words: Vec<Option<String>> = field
         .array(report)?
         .iter()
@@ -198,8 +193,9 @@ fn exec(
         field.wrong(report, "no program is named", "write `exec = [\"program\", \"argument\"]`");
         return None;
     };
+    let arguments = words.map(OsString::from);
     if !program.contains('/') {
-        return Some((PathBuf::from(program), words.collect()));
+        return Some([program.into()].into_iter().chain(arguments).collect());
     }
     let path = directory.join(program);
     if !path.is_file() {
@@ -207,11 +203,11 @@ fn exec(
         field.wrong(report, what, "name a file; relative paths begin where this file is");
         return None;
     }
-    Some((path, words.collect()))
+    Some([path.into_os_string()].into_iter().chain(arguments).collect())
 }
 
-fn env(section: &Section<'_>, report: &mut Report<'_>) -> Option<BTreeMap<String, String>> {
-    let variables: Vec<Option<(String, String)>> = section
+fn env(section: &Section<'_>, report: &mut Report<'_>) -> Option<Vec<(OsString, OsString)>> {
+    let variables: Vec<Option<(OsString, OsString)>> = section
         .entries("write it in quotes")
         .into_iter()
         .map(|entry| {
@@ -236,7 +232,7 @@ fn env(section: &Section<'_>, report: &mut Report<'_>) -> Option<BTreeMap<String
                 entry.field.wrong(report, "there is a NUL character in it", "leave it out");
                 return None;
             }
-            Some((entry.name.to_owned(), value.to_owned()))
+            Some((entry.name.into(), value.into()))
         })
         .collect();
     variables.into_iter().collect()

@@ -1,7 +1,7 @@
 //! `[recipes.<name>]`: a named use of a module.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::activity::{self, Called, Run};
 use super::json;
@@ -13,6 +13,7 @@ use super::section::{Entry, Key, Section};
 use super::session_timeout::SessionTimeout;
 use super::sha256::Sha256;
 use super::zookeeper::read_path;
+use crate::modules::ModuleSource;
 use crate::znode_path::ZnodePath;
 
 /// Names stand in URLs, logs and metrics.
@@ -36,7 +37,7 @@ pub struct Recipe {
     /// Its name.
     pub name: RecipeName,
     /// What implements it.
-    pub module: Module,
+    pub module: ModuleSource,
     /// The digest that the module must have, if it is pinned.
     pub sha256: Option<Sha256>,
     /// The subtree that it sees as `/`.
@@ -56,7 +57,7 @@ pub struct ForModule {
     /// The recipe's name, as the file has it.
     pub recipe: String,
     /// What implements it.
-    pub module: Module,
+    pub module: ModuleSource,
     /// The digest that the module must have, if it is pinned.
     pub sha256: Option<Sha256>,
     /// What the module's `configure` gets.
@@ -81,42 +82,6 @@ impl RecipeName {
 impl fmt::Display for RecipeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-/// What implements a recipe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Module {
-    /// One that comes with the host, by its name. Whether there is one is not checked here.
-    Stock(String),
-    /// A component in a file.
-    File(PathBuf),
-}
-
-impl Module {
-    /// Takes a name or a path; relative paths begin at `directory`. It is a path if there is a
-    /// slash in it or if it ends with `.wasm`.
-    ///
-    /// # Errors
-    /// It is neither.
-    pub fn parse(text: &str, directory: &Path) -> Result<Self, BadValue> {
-        if text.contains('/') || text.ends_with(".wasm") {
-            return Ok(Module::File(directory.join(text)));
-        }
-        if is_kebab_case(text) {
-            return Ok(Module::Stock(text.to_owned()));
-        }
-        let remedy = "write a stock recipe's name such as \"lock\", or a path such as \"./a.wasm\"";
-        Err(BadValue::new(format!("{text:?} is neither a module's name nor a path"), remedy))
-    }
-}
-
-impl fmt::Display for Module {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Module::Stock(name) => f.write_str(name),
-            Module::File(path) => path.display().fmt(f),
-        }
     }
 }
 
@@ -214,7 +179,7 @@ fn validate<'a>(
     let directory = surroundings.directory;
     let module = section
         .require(&MODULE)
-        .and_then(|field| field.parsed_by(|text| Module::parse(text, directory), report));
+        .and_then(|field| field.parsed_by(|text| module(text, directory), report));
     let sha256 = match section.field(&SHA256) {
         Some(field) => field.parsed(report).map(Some),
         None => Some(None),
@@ -264,6 +229,20 @@ fn validate<'a>(
         })
     };
     Validated { recipe: whole(), for_module }
+}
+
+/// A stock recipe's name or a path; relative paths begin at `directory`. Whether there is such a
+/// recipe is not checked here.
+fn module(text: &str, directory: &Path) -> Result<ModuleSource, BadValue> {
+    match ModuleSource::parse(text) {
+        ModuleSource::File(path) => Ok(ModuleSource::File(directory.join(path))),
+        ModuleSource::Stock(name) if is_kebab_case(&name) => Ok(ModuleSource::Stock(name)),
+        ModuleSource::Stock(name) => {
+            let remedy =
+                "write a stock recipe's name such as \"lock\", or a path such as \"./a.wasm\"";
+            Err(BadValue::new(format!("{name:?} is neither a module's name nor a path"), remedy))
+        }
+    }
 }
 
 /// `run` with its `while-held`; the outer none is for what has errors.

@@ -1,36 +1,24 @@
 //! A config, checked against the modules that it names.
 
-use super::held_command::HeldCommand;
-use crate::config::{
-    self, ConfigErrors, Damaged, Finding, ForModule, Loaded, Places, Recipe, Restart,
-};
-use crate::guardian::Attendance;
+use crate::config::{self, ConfigErrors, Damaged, Finding, ForModule, Loaded, Places, Recipe};
+use crate::epochs::Epochs;
 use crate::guest::values::{Segment, ValueErrors};
 use crate::guest::{
     Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount, Pace,
 };
+use crate::holding::Kept;
 use crate::host::{self, Host, HostOptions, LoadError};
 use crate::modules::{ModuleSource, SourceError};
 use crate::participant::Join;
 use crate::session::SeatLimits;
 
-/// A recipe of which the daemon keeps a participant.
-#[derive(Debug, Clone)]
-pub struct Kept {
-    /// What it takes to join.
-    pub(super) join: Join,
-    /// The operation to call, and its arguments.
-    pub(super) arguments: Arguments,
-    /// What to run while it holds, and whether to run it again when it has ended.
-    pub(super) while_held: Option<(HeldCommand, Restart)>,
-}
-
 /// A config whose modules are loaded and agree with it.
 #[derive(Debug)]
 pub struct Prepared {
-    host: Host,
-    kept: Vec<Kept>,
-    idle: Vec<String>,
+    /// All recipes, those without a `run` as well.
+    pub(super) epochs: Epochs,
+    /// Those with one.
+    pub(super) kept: Vec<Kept>,
 }
 
 /// Why a config cannot be run.
@@ -58,15 +46,18 @@ impl Prepared {
             cache: host::user_cache(),
             connect: config.zookeeper.connect_options(),
         })?;
-        let mut prepared = Prepared { host, kept: Vec::new(), idle: Vec::new() };
+        let mut prepared = Prepared { epochs: Epochs::new(host), kept: Vec::new() };
         let mut findings = Vec::new();
         for recipe in &config.recipes {
             let name = recipe.name.as_str();
-            let load_by = |source: &ModuleSource, pin: Option<&_>| prepared.host.load(source, pin);
+            let host = prepared.epochs.host();
+            let load_by = |source: &ModuleSource, pin: Option<&_>| host.load(source, pin);
             let module = load(&loaded.places, name, &recipe.module, &recipe.sha256, load_by);
             match module.and_then(|module| agree(&loaded.places, recipe, module)) {
-                Ok(Some(kept)) => prepared.kept.push(kept),
-                Ok(None) => prepared.idle.push(recipe.name.as_str().to_owned()),
+                Ok((join, kept)) => {
+                    prepared.epochs.load(join);
+                    prepared.kept.extend(kept);
+                }
                 Err(wrong) => findings.extend(wrong),
             }
         }
@@ -76,24 +67,20 @@ impl Prepared {
         }
     }
 
-    /// The host, ready to connect.
-    pub fn host(&self) -> &Host {
-        &self.host
-    }
-
     /// Names the servers, where the config could not: those of an embedded one.
     pub fn connect_to(&mut self, hosts: String) {
-        self.host.connect_to(hosts);
+        self.epochs.connect_to(hosts);
     }
 
-    /// The recipes of which participants are kept.
-    pub fn kept(&self) -> impl Iterator<Item = &Kept> {
-        self.kept.iter()
+    /// How many recipes have a `run`.
+    pub fn kept_count(&self) -> usize {
+        self.kept.len()
     }
 
-    /// The recipes without a `run`.
-    pub fn idle(&self) -> &[String] {
-        &self.idle
+    /// The names of the recipes without a `run`.
+    pub fn idle(&self) -> impl Iterator<Item = &str> {
+        let names = self.epochs.recipes().map(|join| join.recipe.as_str());
+        names.filter(|name| self.kept.iter().all(|kept| kept.recipe != *name))
     }
 }
 
@@ -141,16 +128,12 @@ fn disagreements(places: &Places, recipe: &ForModule, module: &Module) -> Vec<Fi
 fn load(
     places: &Places,
     name: &str,
-    module: &config::Module,
+    source: &ModuleSource,
     pin: &Option<config::Sha256>,
     load: impl FnOnce(&ModuleSource, Option<&[u8; 32]>) -> Result<Module, LoadError>,
 ) -> Result<Module, Vec<Finding>> {
-    let source = match module {
-        config::Module::Stock(name) => ModuleSource::Stock(name.clone()),
-        config::Module::File(path) => ModuleSource::File(path.clone()),
-    };
     let pin = pin.as_ref().map(config::Sha256::as_bytes);
-    load(&source, pin).map_err(|error| {
+    load(source, pin).map_err(|error| {
         let key = match &error {
             LoadError::Source(SourceError::Mismatch { .. }) => "sha256",
             _ => "module",
@@ -166,8 +149,13 @@ fn load(
     })
 }
 
-/// Checks what the config says of a recipe against its module. None for a recipe without a `run`.
-fn agree(places: &Places, recipe: &Recipe, module: Module) -> Result<Option<Kept>, Vec<Finding>> {
+/// Checks what the config says of a recipe against its module. Answers what it takes to join it
+/// and, for a recipe with a `run`, what is to be done with a participant of it.
+fn agree(
+    places: &Places,
+    recipe: &Recipe,
+    module: Module,
+) -> Result<(Join, Option<Kept>), Vec<Finding>> {
     let name = recipe.name.as_str();
     let configuration = configuration(places, name, &recipe.config, &module);
     let arguments = recipe.run.as_ref();
@@ -182,8 +170,12 @@ fn agree(places: &Places, recipe: &Recipe, module: Module) -> Result<Option<Kept
     };
     let join = join(recipe, module, configuration);
     let while_held = recipe.run.as_ref().and_then(|run| run.while_held.as_ref());
-    let while_held = while_held.map(|held| (held_command(held), held.restart));
-    Ok(arguments.map(|arguments| Kept { join, arguments, while_held }))
+    let kept = arguments.map(|arguments| Kept {
+        recipe: name.to_owned(),
+        arguments,
+        while_held: while_held.cloned(),
+    });
+    Ok((join, kept))
 }
 
 fn configuration(
@@ -249,18 +241,5 @@ fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
         },
         owner: crate::daemon::owner(recipe.name.as_str()),
         witness: None,
-    }
-}
-
-fn held_command(held: &config::WhileHeld) -> HeldCommand {
-    let mut command = vec![held.program.clone().into_os_string()];
-    command.extend(held.arguments.iter().map(Into::into));
-    HeldCommand {
-        command,
-        env: held.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        stop_signal: held.stop_signal.signal(),
-        stop_timeout: held.stop_timeout,
-        // Ctrl-C is for the daemon, and nobody types for its commands.
-        attendance: Attendance::Unattended,
     }
 }

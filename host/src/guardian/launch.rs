@@ -23,34 +23,41 @@ pub(super) const NAME: &str = "__exec";
 /// What `ps` shows until it is the command. As with the guardian, "wok" is not in it.
 const SHOWN: &str = "claim-command";
 
-/// The command as the guardian was told to start it.
-pub(super) struct Launch {
-    /// Program and arguments.
-    pub(super) command: Vec<OsString>,
-    /// What its processes are found by if the guardian is no more.
-    pub(super) mark: String,
-    /// Whether it starts as the terminal's foreground group.
-    pub(super) in_foreground: bool,
+/// Where a command starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// As the terminal's foreground group.
+    Foreground,
+    /// In the background, or where there is no terminal.
+    Background,
 }
 
-impl Launch {
-    /// Starts the stage before it, as the leader of a new process group. That waits for
-    /// [`Launching::go_on`].
-    pub(super) fn start(&self) -> io::Result<Launching> {
-        let (channel, theirs) = record::channel()?;
-        let child = Command::new("/proc/self/exe")
-            .arg0(SHOWN)
-            .arg(NAME)
-            .arg(getpid().as_raw_pid().to_string())
-            .arg(if self.in_foreground { "foreground" } else { "background" })
-            .args(&self.command)
-            .env(tree::MARK, &self.mark)
-            .stdin(Stdio::from(theirs))
-            .process_group(0)
-            .spawn()?;
-        let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        Ok(Launching { channel, leader: leader.ok_or(Errno::SRCH)? })
+impl Place {
+    fn word(self) -> &'static str {
+        match self {
+            Place::Foreground => "foreground",
+            Place::Background => "background",
+        }
     }
+}
+
+/// Starts the stage before a command of these words, as the leader of a new process group. That
+/// waits for [`Launching::go_on`]. The command's processes are found by `mark` if the guardian is
+/// no more.
+pub(super) fn start(words: &[OsString], mark: &str, place: Place) -> io::Result<Launching> {
+    let (channel, theirs) = record::channel()?;
+    let child = Command::new("/proc/self/exe")
+        .arg0(SHOWN)
+        .arg(NAME)
+        .arg(getpid().as_raw_pid().to_string())
+        .arg(place.word())
+        .args(words)
+        .env(tree::MARK, mark)
+        .stdin(Stdio::from(theirs))
+        .process_group(0)
+        .spawn()?;
+    let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    Ok(Launching { channel, leader: leader.ok_or(Errno::SRCH)? })
 }
 
 /// The stage before the command.
@@ -83,7 +90,7 @@ pub(super) fn main(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
 
 fn become_command(arguments: &mut impl Iterator<Item = OsString>, channel: &OwnedFd) -> Errno {
     let parent = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
-    let in_foreground = arguments.next().is_some_and(|place| place == "foreground");
+    let in_foreground = arguments.next().is_some_and(|place| place == Place::Foreground.word());
     let Some(program) = arguments.next() else {
         return Errno::INVAL;
     };

@@ -53,14 +53,18 @@ impl std::fmt::Display for Outcome {
             Outcome::Exited(code) => write!(f, "exited with {code}"),
             Outcome::Signaled(signal) => write!(f, "ended by signal {signal}"),
             Outcome::NotStarted(errno) => write!(f, "cannot be executed: {errno}"),
-            Outcome::Killed(KillReason::Deadline) => {
-                f.write_str("killed because the claim's deadline passed")
-            }
-            Outcome::Killed(KillReason::Ordered) => f.write_str("killed with its claim"),
-            Outcome::Killed(KillReason::GuardianDied) => {
-                f.write_str("killed because its guardian died")
-            }
+            Outcome::Killed(reason) => write!(f, "killed {reason}"),
         }
+    }
+}
+
+impl std::fmt::Display for KillReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            KillReason::Deadline => "because the claim's deadline passed",
+            KillReason::Ordered => "with its claim",
+            KillReason::GuardianDied => "because its guardian died",
+        })
     }
 }
 

@@ -23,7 +23,7 @@ use rustix::time::Timespec;
 
 use super::cgroup::Cgroup;
 use super::deadman::Deadman;
-use super::launch::Launch;
+use super::launch::{self, Place};
 use super::plan::{Due, Plan};
 use super::record::{self, Order, Received, Report};
 use super::terminal::Terminal;
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
     /// The command's control group, if it can have one. A keeper's line then comes through the
     /// channel as well.
     pub(super) cgroup: Option<Cgroup>,
-    /// See [`Launch`].
+    /// What the command's processes are found by if this one is no more.
     pub(super) mark: String,
     /// Program and arguments.
     pub(super) command: Vec<OsString>,
@@ -164,17 +164,16 @@ impl Watchdog {
         let child_signals = SignalFd::with_flags(&child_signal, flags)?;
 
         let terminal = arguments.home.and_then(Terminal::open);
-        let launch = Launch {
-            command: arguments.command,
-            mark: arguments.mark,
-            in_foreground: terminal.as_ref().is_some_and(|tty| tty.is_for_the_command(&stdin)),
+        let place = match &terminal {
+            Some(terminal) if terminal.is_for_the_command(&stdin) => Place::Foreground,
+            _ => Place::Background,
         };
         if arguments.deadline.has_passed() {
             record::tell(&channel, Report::DeadlinePassed)?;
             return Ok(None);
         }
         let plan = Plan::new(Boottime::now(), arguments.deadline, arguments.stop_timeout);
-        let launching = match launch.start() {
+        let launching = match launch::start(&arguments.command, &arguments.mark, place) {
             Ok(launching) => launching,
             Err(error) => {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::INVAL);

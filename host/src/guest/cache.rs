@@ -8,7 +8,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-use wasmtime::{Cache, CacheConfig};
+use wasmtime::{Cache, CacheConfig, Config};
+
+use super::engine::CompileCache;
 
 /// Why a compile cache is not used.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +56,22 @@ pub enum CacheError {
 
 /// Links in a path that are followed at most: as the operating system.
 const MOST_LINKS: usize = 40;
+
+/// Has compiled code kept where the options say.
+pub(super) fn apply(config: &mut Config, cache: &CompileCache) -> Result<(), CacheError> {
+    let CompileCache::In(directory) = cache else { return Ok(()) };
+    match open(directory) {
+        Ok(cache) => {
+            config.cache(Some(cache));
+        }
+        // Nothing but time is lost without it.
+        Err(error @ CacheError::Reachable { .. }) => {
+            tracing::warn!(%error, "modules are compiled anew at each start");
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
 
 /// Makes the directory if it is missing, and refuses one that is not this user's alone, or that
 /// somebody else could put another one in the place of.

@@ -176,9 +176,13 @@ pub(super) fn bytes_of_request(request: &GuestRequest) -> usize {
         GuestRequest::Create(CreateRequest { path, data, .. })
         | GuestRequest::SetData(SetDataRequest { path, data, .. }) => path.len() + data.len(),
         GuestRequest::Delete(VersionRequest { path, .. }) => path.len(),
+        GuestRequest::Multi(writes) => writes.iter().map(bytes_of_write).sum(),
         GuestRequest::Exists(_)
         | GuestRequest::GetData(_)
         | GuestRequest::GetChildren(_)
+        | GuestRequest::WatchExists(_)
+        | GuestRequest::WatchData(_)
+        | GuestRequest::WatchChildren(_)
         | GuestRequest::Sync(_) => 0,
     }
 }

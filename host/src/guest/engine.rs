@@ -93,6 +93,12 @@ pub enum EngineError {
         /// What the system said.
         source: wasmtime::Error,
     },
+    /// wasmtime does not take the settings for judges.
+    #[error("cannot set up an engine for judges: {source:#}")]
+    Judge {
+        /// What it said.
+        source: wasmtime::Error,
+    },
     /// The machine does not let a thread start.
     #[error("cannot start the threads that keep components in check")]
     Thread(#[from] std::io::Error),
@@ -119,18 +125,7 @@ impl Engine {
     /// The memory cannot be reserved, or the compile cache is not this user's alone.
     pub fn new(options: &EngineOptions) -> Result<Self, EngineError> {
         let mut config = config(options);
-        if let CompileCache::In(directory) = &options.cache {
-            match cache::open(directory) {
-                Ok(cache) => {
-                    config.cache(Some(cache));
-                }
-                // Nothing but time is lost without it.
-                Err(error @ CacheError::Reachable { .. }) => {
-                    tracing::warn!(%error, "modules are compiled anew at each start");
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+        cache::apply(&mut config, &options.cache)?;
         let pool_error = |source| EngineError::Pool {
             participants: options.participants,
             memory: options.memory,
@@ -176,16 +171,12 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-fn config(options: &EngineOptions) -> Config {
+/// What holds for all code that is not the host's.
+pub(super) fn sandboxed() -> Config {
     let mut config = Config::new();
     // Cranelift alone has epochs; the other compiler is younger, too.
     config.strategy(Strategy::Cranelift);
     config.cranelift_opt_level(OptLevel::Speed);
-    match options.pace {
-        Pace::Clock => config.epoch_interruption(true),
-        // What a number that is not one looks like in memory depends on the processor.
-        Pace::Fuel(_) => config.consume_fuel(true).cranelift_nan_canonicalization(true),
-    };
     // A young part that plain functions do not need.
     config.concurrency_support(false);
     // Nothing that a recipe needs, and each has had its security advisories. Several memories are
@@ -207,9 +198,19 @@ fn config(options: &EngineOptions) -> Config {
     ] {
         config.wasm_features(feature, false);
     }
+    config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32));
+    config
+}
+
+fn config(options: &EngineOptions) -> Config {
+    let mut config = sandboxed();
+    match options.pace {
+        Pace::Clock => config.epoch_interruption(true),
+        // What a number that is not one looks like in memory depends on the processor.
+        Pace::Fuel(_) => config.consume_fuel(true).cranelift_nan_canonicalization(true),
+    };
     config.async_stack_size(STACK);
     config.max_wasm_stack(WASM_STACK);
-    config.wasm_backtrace_max_frames(std::num::NonZeroUsize::new(32));
     // Just what a memory may have, instead of 4 GiB each: thousands fit into a container's address
     // space, and the bounds checks that this needs hold under speculation as well.
     config.memory_reservation(memory_slot(options));

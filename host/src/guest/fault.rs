@@ -50,9 +50,9 @@ pub enum Fault {
         /// Which key of the config raises that; none if it is fixed.
         key: Option<&'static str>,
     },
-    /// The operation was cancelled and did not return in time. The participant's task, which
-    /// drops the call, says so.
-    #[error("{guest}: {operation} was cancelled and did not return within {grace:?}")]
+    /// The operation was cancelled and did not return in time, so the participant's task dropped
+    /// the call.
+    #[error("{guest}: {operation} did not return within {grace:?} of being cancelled")]
     GraceSpent {
         /// The participant's id and module.
         guest: String,
@@ -86,6 +86,28 @@ pub enum Fault {
         /// The participant's id and module.
         guest: String,
     },
+    /// The task that keeps it is gone and has told nobody why.
+    #[error("{guest}: its task ended without a word, which is a bug of the host")]
+    Abandoned {
+        /// The participant's id and module.
+        guest: String,
+    },
+}
+
+impl Fault {
+    /// Its kind in one word, for programs and for counting.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Fault::Trapped { .. } => "trapped",
+            Fault::CpuSpent { .. } => "cpu-spent",
+            Fault::OverLimit { .. } => "over-limit",
+            Fault::GraceSpent { .. } => "grace-spent",
+            Fault::ConfigRefused { .. } => "config-refused",
+            Fault::PoolSpent { .. } => "pool-spent",
+            Fault::Dead { .. } => "dead",
+            Fault::Abandoned { .. } => "abandoned",
+        }
+    }
 }
 
 fn remedy(key: Option<&str>) -> String {

@@ -132,9 +132,7 @@ impl State {
             // This process was stopped since the claim was confirmed, and the session is lost.
             return std::future::pending().await;
         }
-        self.surroundings.voice.held(&path, fence);
-        self.claimed.retain(|claimed| *claimed != path);
-        self.claimed.push(path);
+        self.claimed(vec![path], fence, &[]);
         Ok(fence)
     }
 
@@ -152,15 +150,6 @@ impl State {
         };
         let done = self.run_errand("release", paths, |_| None, errand).await;
         done.map_err(|failed: Failed| failed.into())
-    }
-
-    /// Tells that a znode of the claim is given up, if `path` is one.
-    pub(super) fn released(&mut self, path: &str) {
-        let before = self.claimed.len();
-        self.claimed.retain(|claimed| claimed != path);
-        if self.claimed.len() < before {
-            self.surroundings.voice.released(path);
-        }
     }
 }
 

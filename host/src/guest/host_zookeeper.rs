@@ -1,4 +1,5 @@
-//! The contract's `zookeeper`: requests. Its resources are in `host_resources`.
+//! The contract's `zookeeper`: single requests. Several at once are in `host_batches`, its resources
+//! in `host_resources`.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,17 +7,17 @@ use std::sync::Arc;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
-use super::answer::{Failed, mismatch, settled, unless_cancelled};
+use super::answer::{Failed, mismatch, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{
-    Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write, Written,
+    Committed, Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write,
 };
-use super::convert::{bytes_of_request, bytes_of_write, name_of, path_of, paths_of};
+use super::convert::{bytes_of_request, bytes_of_write, name_of, paths_of};
 use super::scope::OperationScope;
 use super::state::{ChildList, OwnedWatch, State};
 use crate::session::{self, Seat, Watching};
 
 /// A reply of the session, or why there is none, or a bug of the host.
-type Answer<T> = Result<Result<T, Error>>;
+pub(super) type Answer<T> = Result<Result<T, Error>>;
 
 /// Leaves with an error that the component is answered, rather than a trap.
 macro_rules! answer {
@@ -84,9 +85,20 @@ impl Host for State {
         Ok(Ok(()))
     }
 
-    async fn multi(&mut self, writes: Vec<Write>) -> Result<Result<Vec<Written>, MultiError>> {
-        self.begin_writes(1, writes.iter().map(bytes_of_write).sum()).await?;
-        self.run_multi(writes).await
+    async fn multi(
+        &mut self,
+        writes: Vec<Write>,
+        claim: Vec<String>,
+    ) -> Result<Result<Committed, MultiError>> {
+        // What confirms the claim is read besides.
+        let bytes = writes.iter().map(bytes_of_write).sum();
+        self.begin_writes(1 + claim.len(), bytes).await?;
+        self.run_multi(writes, claim).await
+    }
+
+    async fn ensure(&mut self, paths: Vec<String>, mode: CreateMode) -> Answer<()> {
+        self.begin_writes(paths.len().max(1), paths.iter().map(String::len).sum()).await?;
+        Ok(self.ensure_znodes(&paths, mode).await)
     }
 
     async fn pipeline(&mut self, requests: Vec<Request>) -> Result<Vec<Result<Reply, Error>>> {
@@ -136,32 +148,38 @@ impl Host for State {
 
 impl State {
     async fn submit(&mut self, request: session::Request) -> Result<session::Reply, Failed> {
-        self.giving_up(&request);
+        let given_up = self.giving_up([&request]);
         let (seat, scope) = self.seat_and_scope();
         let name = name_of(&request);
         let paths = self.seen(|| paths_of(&request));
-        let errand = || async move { unless_cancelled(&scope, pin!(seat.submit(request))).await };
-        self.run_errand(name, paths, |_| None, errand).await
+        let Some(given_up) = given_up else {
+            let errand =
+                || async move { unless_cancelled(&scope, pin!(seat.submit(request))).await };
+            return self.run_errand(name, paths, |_| None, errand).await;
+        };
+        let request =
+            given_up.telling(Arc::clone(&seat), async move { seat.submit(request).await });
+        let errand = || async move { unless_cancelled(&scope, pin!(request)).await };
+        let outcome = self.run_errand(name, paths, |_| None, errand).await;
+        self.given_up(given_up, |_| outcome.is_ok());
+        outcome
+    }
+
+    async fn ensure_znodes(&mut self, paths: &[String], mode: CreateMode) -> Result<(), Error> {
+        self.check_batch(paths.len())?;
+        let resolved: Result<Vec<_>, _> = paths.iter().map(|path| self.resolve(path)).collect();
+        let resolved = resolved?;
+        let (seat, scope) = self.seat_and_scope();
+        let (seen, mode) = (self.seen(|| resolved.clone()), mode.into());
+        let errand = move || async move {
+            unless_cancelled(&scope, pin!(seat.ensure(resolved, mode))).await
+        };
+        Ok(self.run_errand("ensure", seen, |_| None, errand).await?)
     }
 
     /// What an errand takes along.
     pub(super) fn seat_and_scope(&self) -> (Arc<Seat>, Arc<OperationScope>) {
         (Arc::clone(&self.surroundings.seat), Arc::clone(&self.surroundings.scope))
-    }
-
-    /// Tells that the claim's znodes which the request deletes are given up. Before it is sent:
-    /// the session waits until nothing depends on them.
-    fn giving_up(&mut self, request: &session::Request) {
-        let writes = match request {
-            session::Request::Write(write) => std::slice::from_ref(write),
-            session::Request::Multi(writes) => writes,
-            _ => return,
-        };
-        for write in writes {
-            if let session::Write::Delete { path, .. } = write {
-                self.released(path);
-            }
-        }
     }
 
     async fn read_exists(
@@ -222,145 +240,7 @@ impl State {
         }
     }
 
-    async fn run_multi(&mut self, writes: Vec<Write>) -> Result<Result<Vec<Written>, MultiError>> {
-        let whole = |error| Ok(Err(MultiError { index: None, error }));
-        if let Err(error) = self.check_batch(writes.len()) {
-            return whole(error);
-        }
-        let mut resolved = Vec::with_capacity(writes.len());
-        for (index, write) in (0_u32..).zip(writes) {
-            match self.write(write) {
-                Ok(write) => resolved.push(write),
-                Err(error) => {
-                    return Ok(Err(MultiError { index: Some(index), error }));
-                }
-            }
-        }
-        let written = match self.submit(session::Request::Multi(resolved.clone())).await {
-            Ok(session::Reply::Multi(written)) if written.len() == resolved.len() => written,
-            Ok(_) => return Err(mismatch("multi")),
-            Err(failed) => {
-                return Ok(Err(MultiError { index: failed.index(), error: failed.into() }));
-            }
-        };
-        let mut answers = Vec::with_capacity(written.len());
-        for (index, (write, written)) in (0_u32..).zip(resolved.iter().zip(written)) {
-            match self.written(write, written) {
-                Ok(written) => answers.push(written),
-                Err(error) => {
-                    return Ok(Err(MultiError { index: Some(index), error }));
-                }
-            }
-        }
-        Ok(Ok(answers))
-    }
-
-    fn written(
-        &mut self,
-        write: &session::Write,
-        written: session::Written,
-    ) -> Result<Written, Error> {
-        match written {
-            session::Written::Created(path, stat) => {
-                Ok(Written::Created(self.created(&path, &stat)?))
-            }
-            session::Written::Deleted => Ok(Written::Deleted),
-            session::Written::DataSet(stat) => {
-                Ok(Written::DataSet(self.stat(path_of(write), &stat)))
-            }
-            session::Written::Checked => Ok(Written::Checked),
-        }
-    }
-
-    async fn run_pipeline(&mut self, requests: Vec<Request>) -> Result<Vec<Result<Reply, Error>>> {
-        if let Err(error) = self.check_pipeline(&requests) {
-            return Ok(requests.iter().map(|_| Err(error.clone())).collect());
-        }
-        // What is wrong in itself is not sent, and is answered in its place.
-        let resolved: Vec<_> = requests.into_iter().map(|request| self.request(request)).collect();
-        resolved.iter().flatten().for_each(|request| self.giving_up(request));
-        let sendable = resolved.iter().filter_map(|request| request.as_ref().ok().cloned());
-        let sendable: Vec<_> = sendable.collect();
-        let paths = self.seen(|| sendable.iter().flat_map(paths_of).collect());
-        let (seat, scope) = self.seat_and_scope();
-        let errand =
-            || async move { unless_cancelled(&scope, pin!(seat.pipeline(sendable))).await };
-        let replies = match self.run_errand("pipeline", paths, |_| None, errand).await {
-            Ok(replies) => replies,
-            Err(failed) => {
-                let error = Error::from(failed);
-                return Ok(resolved.iter().map(|_| Err(error.clone())).collect());
-            }
-        };
-        let mut replies = replies.into_iter();
-        let mut answers = Vec::with_capacity(resolved.len());
-        for request in resolved {
-            answers.push(match request {
-                Err(error) => Err(error),
-                Ok(request) => {
-                    let outcome = replies.next().ok_or_else(|| mismatch("pipeline"))?;
-                    match settled(outcome).await {
-                        Ok(reply) => self.reply(&request, reply)?,
-                        Err(failed) => Err(failed.into()),
-                    }
-                }
-            });
-        }
-        Ok(answers)
-    }
-
-    fn check_pipeline(&mut self, requests: &[Request]) -> Result<(), Error> {
-        self.check_batch(requests.len())?;
-        let lists = requests.iter().filter(|one| matches!(one, Request::GetChildren(_))).count();
-        self.check_child_lists(lists)
-    }
-
-    fn request(&self, request: Request) -> Result<session::Request, Error> {
-        let write = match request {
-            Request::Create(create) => Write::Create(create),
-            Request::Delete(delete) => Write::Delete(delete),
-            Request::SetData(set) => Write::SetData(set),
-            Request::Exists(path) => {
-                return Ok(session::Request::Exists(self.resolve(&path)?, Watching::No));
-            }
-            Request::GetData(path) => {
-                return Ok(session::Request::GetData(self.resolve(&path)?, Watching::No));
-            }
-            Request::GetChildren(path) => {
-                return Ok(session::Request::GetChildren(self.resolve(&path)?, Watching::No));
-            }
-            Request::Sync(path) => return Ok(session::Request::Sync(self.resolve(&path)?)),
-        };
-        Ok(session::Request::Write(self.write(write)?))
-    }
-
-    fn reply(&mut self, request: &session::Request, reply: session::Reply) -> Answer<Reply> {
-        use session::{Reply as Got, Request as Asked};
-        Ok(Ok(match (request, reply) {
-            (Asked::Write(write), Got::Written(written)) => {
-                match answer!(self.written(write, written)) {
-                    Written::Created(created) => Reply::Created(created),
-                    Written::Deleted => Reply::Deleted,
-                    Written::DataSet(stat) => Reply::DataSet(stat),
-                    Written::Checked => return Err(mismatch("pipeline")),
-                }
-            }
-            (Asked::Exists(path, _), Got::Exists(stat, _)) => {
-                Reply::Exists(stat.map(|stat| self.stat(path, &stat)))
-            }
-            (Asked::GetData(path, _), Got::Data(data, stat, _)) => {
-                Reply::Data(Contents { data, stat: self.stat(path, &stat) })
-            }
-            (Asked::GetChildren(path, _), Got::Children(names, stat, _)) => {
-                let stat = self.stat(path, &stat);
-                Reply::Children(self.own_children(names, stat))
-            }
-            (Asked::Sync(_), Got::Synced) => Reply::Synced,
-            _ => return Err(mismatch("pipeline")),
-        }))
-    }
-
-    fn check_batch(&self, length: usize) -> Result<(), Error> {
+    pub(super) fn check_batch(&self, length: usize) -> Result<(), Error> {
         let maximum = self.surroundings.limits.batch;
         if length <= maximum as usize {
             return Ok(());

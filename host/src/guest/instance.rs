@@ -74,7 +74,7 @@ impl Instance {
         surroundings: Surroundings,
         config: &Configuration,
     ) -> Result<Self, Fault> {
-        let guest = format!("participant {} of {}", surroundings.id, module.name());
+        let guest = in_words(&surroundings.id, module);
         surroundings.scope.begin();
         let mut instance = Instance {
             module: module.clone(),
@@ -105,6 +105,11 @@ impl Instance {
         self.live = None;
         self.turn.detours.close();
         self.turn.detours.wait().await;
+    }
+
+    /// Which participant of which module it is, in words, as its faults say it.
+    pub fn guest(&self) -> &str {
+        &self.guest
     }
 
     /// Whether it can still be called.
@@ -302,6 +307,11 @@ impl Live {
             Err(error) => Err(scene.fault(error, self.store.data().growth.denied)),
         }
     }
+}
+
+/// A participant of a module, in words.
+pub(crate) fn in_words(participant: &str, module: &Module) -> String {
+    format!("participant {participant} of {}", module.name())
 }
 
 fn not_found(function: &str) -> wasmtime::Error {

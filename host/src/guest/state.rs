@@ -6,6 +6,7 @@ use std::vec;
 
 use super::bindings::wok::recipe::zookeeper::{Error, Stat};
 use super::bucket::{Bucket, Taken};
+use super::giving_up::Claimed;
 use super::limits::{Growth, LimitReached};
 use super::meter::Turn;
 use super::slab::Slab;
@@ -24,8 +25,8 @@ pub(super) struct State {
     pub(super) watches: Slab<OwnedWatch>,
     pub(super) child_lists: Slab<Box<ChildList>>,
     pub(super) phase: Phase,
-    /// Absolute paths of the claim's znodes, while it stands.
-    pub(super) claimed: Vec<String>,
+    /// What was claimed, while it stands.
+    pub(super) claimed: Vec<Claimed>,
     pub(super) voice_box: VoiceBox,
     requests: Bucket,
     written: Bucket,
@@ -122,8 +123,13 @@ impl State {
 
     /// Refuses before anything is sent what would be one watch too many.
     pub(super) fn check_watches(&self) -> Result<(), Error> {
+        self.check_more_watches(1)
+    }
+
+    /// As [`Self::check_watches`], for so many more.
+    pub(super) fn check_more_watches(&self, more: usize) -> Result<(), Error> {
         let maximum = self.surroundings.limits.watches;
-        if self.watches.len() < maximum as usize {
+        if self.watches.len() + more <= maximum as usize || more == 0 {
             return Ok(());
         }
         Err(Error::OverLimit(format!(

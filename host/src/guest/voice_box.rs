@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::bucket::{Bucket, Taken};
 use super::limits::Limits;
 use super::surroundings::{LogLevel, Voice};
+use crate::plain_text;
 
 /// Longest line of the log; the rest is cut off.
 const MAX_LINE: usize = 4096;
@@ -111,8 +112,7 @@ impl fmt::Debug for VoiceBox {
     }
 }
 
-/// The message as one line. Control characters would speak to the terminal of whoever reads the
-/// log, and so would the ones that turn the direction of writing.
+/// The message as one line that may be shown on a terminal: a person may read the log there.
 fn escaped(message: &str) -> String {
     let mut line = String::with_capacity(message.len().min(MAX_LINE));
     for character in message.chars() {
@@ -120,13 +120,7 @@ fn escaped(message: &str) -> String {
             line.push('…');
             break;
         }
-        match character {
-            '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                line.extend(character.escape_unicode());
-            }
-            control if control.is_control() => line.extend(control.escape_default()),
-            plain => line.push(plain),
-        }
+        plain_text::push(&mut line, character);
     }
     line
 }

@@ -3,13 +3,12 @@
 //! Components carry no docs, so `wok build` appends the WIT package. It is only words beside the
 //! code: it is believed where it describes the very types that the component has.
 
-use std::borrow::Cow;
-
 use wit_parser::decoding::DecodedWasm;
 use wit_parser::{Docs, FunctionKind, InterfaceId, Resolve, Type, TypeDef, TypeDefKind, TypeOwner};
 
 use super::interface::{Interface, Parameter};
 use super::reflect::{Function, assemble};
+use super::sections::custom_section;
 use super::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 
 /// The custom section that `wok build` appends.
@@ -34,7 +33,7 @@ pub enum DocState {
 
 /// The interface with the docs of the component's own WIT, if that describes the same interface.
 pub(super) fn documented(component: &[u8], bare: Interface) -> Interface {
-    let Some(section) = custom_section(component) else {
+    let Some(section) = custom_section(component, SECTION) else {
         return Interface { doc_state: DocState::Absent, ..bare };
     };
     match described(section, &bare.name) {
@@ -174,35 +173,4 @@ fn label(name: &str, docs: &Docs) -> Label {
 fn text(docs: &Docs) -> Option<String> {
     let text = docs.contents.as_deref().map(str::trim)?;
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The last custom section of that name at the top level of a component.
-fn custom_section(component: &[u8]) -> Option<&[u8]> {
-    let mut rest = component.get(8..)?;
-    let mut found = None;
-    while let Some((&id, after_id)) = rest.split_first() {
-        let (length, body) = leb128(after_id)?;
-        let (content, next) = body.split_at_checked(length)?;
-        rest = next;
-        if id != 0 {
-            continue;
-        }
-        let (length, named) = leb128(content)?;
-        let (name, content) = named.split_at_checked(length)?;
-        if String::from_utf8_lossy(name) == Cow::Borrowed(SECTION) {
-            found = Some(content);
-        }
-    }
-    found
-}
-
-fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
-    let mut value = 0_u64;
-    for (index, byte) in bytes.iter().take(5).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * index);
-        if byte & 0x80 == 0 {
-            return Some((usize::try_from(value).ok()?, bytes.get(index + 1..)?));
-        }
-    }
-    None
 }

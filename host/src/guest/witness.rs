@@ -9,13 +9,14 @@ use super::state::State;
 use crate::session::{Failure, Refusal};
 
 /// The host calls that a witness sees, by the contract's names; `wait` is that for a watch.
-pub(crate) const HOST_CALLS: [&str; 18] = [
+pub(crate) const HOST_CALLS: [&str; 19] = [
     "check",
     "claim",
     "contend",
     "contend-and-list",
     "create",
     "delete",
+    "ensure",
     "exists",
     "get-children",
     "get-data",

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::guest::Arguments;
+use crate::session::Held;
 
 /// One call of an operation.
 #[derive(Debug)]
@@ -26,8 +27,8 @@ pub struct Call {
 pub struct Answer {
     /// What it returned; the error case of a `result` is `Err`.
     pub value: Result<Value, Value>,
-    /// Whether the participant now has a claim.
-    pub holds: bool,
+    /// What the participant holds now, whichever operation it was that claimed it.
+    pub claim: Option<Held>,
     /// Whether it has watches that may wake it, so that more may come of the operation.
     pub watches: bool,
 }

@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
-use crate::guest::values;
-use crate::session::{Fence, Seat};
+use crate::guest::{Fault, Module, in_words, values};
+use crate::session::{Held, Seat, SessionLoss};
 
 /// Why a claim, or a participant that might have come to one, is gone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Loss {
     /// The session is over, or cannot be relied on any more.
-    Session(String),
+    Session(SessionLoss),
     /// A znode of the claim was deleted by somebody else.
     Znode {
         /// Which.
         path: String,
     },
     /// The module failed while it held the claim, so the claim is given up.
-    Fault(String),
+    Fault(Arc<Fault>),
 }
 
 impl Loss {
@@ -33,19 +33,29 @@ impl Loss {
             Loss::Fault(_) => "fault",
         }
     }
+
+    /// What is behind the reason, in one word, for programs and for counting.
+    pub fn cause(&self) -> &'static str {
+        match self {
+            Loss::Session(loss) => loss.kind(),
+            Loss::Znode { .. } => "deleted",
+            Loss::Fault(fault) => fault.kind(),
+        }
+    }
 }
 
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Loss::Session(what) | Loss::Fault(what) => f.write_str(what),
+            Loss::Session(loss) => loss.fmt(f),
+            Loss::Fault(fault) => fault.fmt(f),
             Loss::Znode { path } => write!(f, "{path} was deleted by another client"),
         }
     }
 }
 
 /// How a participant ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Ending {
     /// It was asked to.
@@ -53,11 +63,21 @@ pub enum Ending {
     /// It lost its claim, or its session.
     Lost(Loss),
     /// Its module failed.
-    Failed(String),
+    Failed(Arc<Fault>),
+}
+
+impl std::fmt::Display for Ending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ending::Left => f.write_str("it left"),
+            Ending::Lost(loss) => write!(f, "lost: {loss}"),
+            Ending::Failed(fault) => write!(f, "the module failed: {fault}"),
+        }
+    }
 }
 
 /// What a participant tells those who follow it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Notice {
     /// Its contender znode exists: it stands in line.
@@ -65,13 +85,8 @@ pub enum Notice {
         /// The znode.
         path: String,
     },
-    /// It holds a claim.
-    Held {
-        /// The claim's znode.
-        path: String,
-        /// The fencing token.
-        fence: Fence,
-    },
+    /// It holds a claim, or one more znode of its claim.
+    Held(Held),
     /// It gave a claim up of its own will.
     Released {
         /// The claim's znode.
@@ -161,8 +176,8 @@ impl Line {
     }
 
     /// Has something told, whatever becomes of the participant's task.
-    pub(crate) fn last_word(&self) -> LastWord {
-        LastWord(self.clone())
+    pub(crate) fn last_word(&self, participant: Arc<str>, module: Module) -> LastWord {
+        LastWord { line: self.clone(), participant, module }
     }
 
     pub(crate) fn follower(&self, seat: Weak<Seat>) -> Follower {
@@ -173,12 +188,16 @@ impl Line {
 /// Tells the follower of an end that nobody told, when it is dropped: a bug of the host must not
 /// leave a command running under a claim that nobody keeps.
 #[derive(Debug)]
-pub(crate) struct LastWord(Line);
+pub(crate) struct LastWord {
+    line: Line,
+    participant: Arc<str>,
+    module: Module,
+}
 
 impl Drop for LastWord {
     fn drop(&mut self) {
-        let bug = "the participant's task ended without a word, which is a bug of the host";
-        self.0.tell(Notice::Ended(Ending::Failed(bug.to_owned())));
+        let fault = Fault::Abandoned { guest: in_words(&self.participant, &self.module) };
+        self.line.tell(Notice::Ended(Ending::Failed(Arc::new(fault))));
     }
 }
 
@@ -203,7 +222,7 @@ impl Follower {
             {
                 let mut queue = self.line.queue();
                 while let Some(notice) = queue.notices.pop_front() {
-                    if !matches!(notice, Notice::Held { .. }) || self.is_live() {
+                    if !matches!(notice, Notice::Held(_)) || self.is_live() {
                         return Some(notice);
                     }
                 }
@@ -242,18 +261,20 @@ mod tests {
         (0..MOST_WAITING + 10).for_each(|number| line.tell(emitted(number)));
         line.tell(Notice::Suspended);
         line.tell(Notice::Resumed);
-        let loss = Loss::Znode { path: "/a".into() };
+        let loss = Loss::Session(SessionLoss::Expired);
         line.tell(Notice::Lost(loss.clone()));
-        line.tell(Notice::Ended(Ending::Lost(loss.clone())));
+        line.tell(Notice::Ended(Ending::Lost(loss)));
         line.tell(Notice::Suspended);
         let mut seen = Vec::new();
         while let Some(notice) = follower.next().await {
             seen.push(notice);
         }
-        let tail: Vec<_> = seen.iter().rev().take(3).rev().cloned().collect();
-        let ended = Notice::Ended(Ending::Lost(loss.clone()));
-        assert_eq!(tail, [Notice::Resumed, Notice::Lost(loss), ended]);
-        assert!(!seen.contains(&Notice::Suspended));
+        let tail = seen.split_off(seen.len() - 3);
+        let [Notice::Resumed, Notice::Lost(loss), Notice::Ended(Ending::Lost(end))] = &*tail else {
+            panic!("{tail:?}");
+        };
+        assert_eq!((loss.cause(), end.cause()), ("expired", "expired"));
+        assert!(!seen.iter().any(|notice| matches!(notice, Notice::Suspended)), "{seen:?}");
         assert_eq!(follower.dropped(), 11);
     }
 
@@ -281,10 +302,10 @@ mod tests {
         let line = Line::default();
         let mut follower = line.follower(Weak::new());
         line.tell(Notice::Waiting { path: "/a".into() });
-        line.tell(Notice::Held { path: "/a".into(), fence: 1 });
+        line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
         line.tell(Notice::Ended(Ending::Left));
-        assert_eq!(follower.next().await, Some(Notice::Waiting { path: "/a".into() }));
-        assert_eq!(follower.next().await, Some(Notice::Ended(Ending::Left)));
-        assert_eq!(follower.next().await, None);
+        assert!(matches!(follower.next().await, Some(Notice::Waiting { path }) if path == "/a"));
+        assert!(matches!(follower.next().await, Some(Notice::Ended(Ending::Left))));
+        assert!(follower.next().await.is_none());
     }
 }

@@ -14,7 +14,7 @@ use super::call::{Answer, Call, CallError, Reply, Request};
 use super::mailbox::Calls;
 use super::notice::{Ending, Line, Loss, Notice};
 use crate::guest::{self, Fault, Instance, OperationScope};
-use crate::session::{Seat, SessionState};
+use crate::session::{Seat, SessionLoss, SessionState};
 
 /// How long a cancelled operation may take to clean up and return before its call is dropped.
 const GRACE: Duration = Duration::from_secs(1);
@@ -36,7 +36,7 @@ pub(super) struct Task {
 /// What happens to a participant.
 enum Happening {
     /// Its session is lost.
-    SessionLost(String),
+    SessionLost(SessionLoss),
     /// A znode of its claim is.
     ClaimLost(String),
     /// It is asked to end.
@@ -50,13 +50,21 @@ enum Happening {
 /// How a call into the component ended for the participant.
 type Ended = Result<(), Ending>;
 
+/// Why a call into the component was dropped.
+enum Dropped {
+    /// The claim or the session was lost meanwhile.
+    Lost(Loss),
+    /// It was cancelled, and the component did not return in time.
+    GraceSpent,
+}
+
 impl Task {
     /// Runs the participant to its end. What it is given is boxed and borrowed: a future keeps room
     /// for what it is given and for what it makes of that.
     pub(super) async fn run(&mut self, started: Result<Box<Instance>, Box<Fault>>) {
         let (ending, instance) = match started {
             Ok(mut instance) => (self.live(&mut instance).await, Some(instance)),
-            Err(fault) => (failed(&fault), None),
+            Err(fault) => (failed(*fault), None),
         };
         // No call can come in any more, and those that came are answered by being dropped.
         self.calls.close();
@@ -72,7 +80,7 @@ impl Task {
                 None => self.next_happening(instance).await,
             };
             let outcome = match happening {
-                Happening::SessionLost(why) => return Ending::Lost(Loss::Session(why)),
+                Happening::SessionLost(loss) => return Ending::Lost(Loss::Session(loss)),
                 Happening::ClaimLost(path) => return Ending::Lost(Loss::Znode { path }),
                 Happening::Leave => return Ending::Left,
                 Happening::Fired => self.wake(instance, &mut waiting).await,
@@ -97,7 +105,7 @@ impl Task {
         // In order of urgency, except that a fired watch comes before the next operation.
         tokio::select! {
             biased;
-            why = until_session_lost(&mut self.state, &self.line) => Happening::SessionLost(why),
+            loss = until_session_lost(&mut self.state, &self.line) => Happening::SessionLost(loss),
             path = self.seat.until_claim_lost() => Happening::ClaimLost(path),
             () = self.calls.until_leave() => Happening::Leave,
             () = fired => Happening::Fired,
@@ -107,20 +115,25 @@ impl Task {
 
     async fn wake(&mut self, instance: &mut Instance, waiting: &mut Option<Box<Request>>) -> Ended {
         self.scope.begin();
-        let (call, limit) = (pin!(instance.wake()), pin!(tokio::time::sleep(WAKE_LIMIT)));
-        let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
-        let meanwhile = Meanwhile {
-            call,
-            lost,
-            withdrawn: limit,
-            alarm: Alarm::new(),
-            scope: &self.scope,
-            calls: &self.calls,
-            intake: Intake::HoldOne(waiting),
-            grace: None,
+        let woken = {
+            let (call, limit) = (pin!(instance.wake()), pin!(tokio::time::sleep(WAKE_LIMIT)));
+            let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
+            let meanwhile = Meanwhile {
+                call,
+                lost,
+                withdrawn: limit,
+                alarm: Alarm::new(),
+                scope: &self.scope,
+                calls: &self.calls,
+                intake: Intake::HoldOne(waiting),
+                grace: None,
+            };
+            meanwhile.await
         };
-        let woken = meanwhile.await?;
-        woken.map_err(|fault| failed(&fault))
+        match woken {
+            Ok(woken) => woken.map_err(failed),
+            Err(dropped) => Err(dropped.ending(instance, "wake")),
+        }
     }
 
     async fn operate(&mut self, instance: &mut Instance, request: Box<Request>) -> Ended {
@@ -148,13 +161,13 @@ impl Task {
             Ok(Err(fault)) => {
                 // Who called may have gone, here and below; how it ended is told to the follower.
                 reply.send(Err(CallError::Ended)).ok();
-                return Err(failed(&fault));
+                return Err(failed(fault));
             }
-            Err(ending) => {
+            Err(dropped) => {
                 let cancelled = call.is_withdrawn();
                 let error = if cancelled { CallError::Cancelled } else { CallError::Ended };
                 reply.send(Err(error)).ok();
-                return Err(ending);
+                return Err(dropped.ending(instance, call.arguments.operation()));
             }
         };
         self.answer(instance, &call, reply, value)
@@ -168,21 +181,28 @@ impl Task {
         reply: Reply,
         value: Result<serde_json::Value, serde_json::Value>,
     ) -> Ended {
-        let holds = self.seat.has_claim();
-        if holds && !self.seat.is_live() {
+        let claim = self.seat.held();
+        if claim.is_some() && !self.seat.is_live() {
             reply.send(Err(CallError::Ended)).ok();
-            let why = "the session's local deadline passed".to_owned();
-            return Err(Ending::Lost(Loss::Session(why)));
+            return Err(Ending::Lost(Loss::Session(self.session_loss())));
         }
         let was_cancelled = self.scope.is_cancelled() && call.is_withdrawn() && value.is_err();
         let answer = match was_cancelled {
             true => Err(CallError::Cancelled),
-            false => Ok(Answer { value, holds, watches: instance.has_watches() }),
+            false => Ok(Answer { value, claim, watches: instance.has_watches() }),
         };
         // A caller that is gone has withdrawn: what it did not hear of must not stay held.
         match reply.send(answer) {
-            Err(Ok(Answer { holds: true, .. })) => Err(Ending::Left),
+            Err(Ok(Answer { claim: Some(_), .. })) => Err(Ending::Left),
             _ => Ok(()),
+        }
+    }
+
+    /// Why the session is no more. Where it has not said so yet, its local deadline has passed.
+    fn session_loss(&self) -> SessionLoss {
+        match *self.state.borrow() {
+            SessionState::Lost(loss) => loss,
+            SessionState::Connected | SessionState::Suspended => SessionLoss::Deadline,
         }
     }
 
@@ -205,9 +225,22 @@ impl Task {
     }
 }
 
-fn failed(fault: &Fault) -> Ending {
-    tracing::warn!(%fault, "a module failed");
-    Ending::Failed(fault.to_string())
+fn failed(fault: Fault) -> Ending {
+    tracing::warn!(%fault, kind = fault.kind(), "a module failed");
+    Ending::Failed(Arc::new(fault))
+}
+
+impl Dropped {
+    /// How the participant ends by it.
+    fn ending(self, instance: &Instance, operation: &str) -> Ending {
+        match self {
+            Dropped::Lost(loss) => Ending::Lost(loss),
+            Dropped::GraceSpent => {
+                let (guest, operation) = (instance.guest().to_owned(), operation.to_owned());
+                failed(Fault::GraceSpent { guest, operation, grace: GRACE })
+            }
+        }
+    }
 }
 
 /// What to do with calls that arrive meanwhile.
@@ -242,7 +275,7 @@ where
     L: Future<Output = Loss>,
     W: Future<Output = ()>,
 {
-    type Output = Result<Result<T, Fault>, Ending>;
+    type Output = Result<Result<T, Fault>, Dropped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
@@ -251,7 +284,7 @@ where
             if this.alarm.rang(context) {
                 let mut beside = Context::from_waker(this.alarm.waker());
                 if let Poll::Ready(loss) = this.lost.poll_unpin(&mut beside) {
-                    return Poll::Ready(Err(Ending::Lost(loss)));
+                    return Poll::Ready(Err(Dropped::Lost(loss)));
                 }
                 // It completes once.
                 is_withdrawn =
@@ -262,10 +295,7 @@ where
             }
             if let Some(grace) = &mut this.grace {
                 if grace.poll_unpin(context).is_ready() {
-                    let fault =
-                        format!("the module did not return within {GRACE:?} of being cancelled");
-                    tracing::warn!(fault);
-                    return Poll::Ready(Err(Ending::Failed(fault)));
+                    return Poll::Ready(Err(Dropped::GraceSpent));
                 }
             } else if is_withdrawn || this.calls.poll_leave(context).is_ready() {
                 this.scope.cancel();
@@ -284,19 +314,20 @@ where
 async fn losses(state: &mut watch::Receiver<SessionState>, seat: &Seat, line: &Line) -> Loss {
     tokio::select! {
         biased;
-        why = until_session_lost(state, line) => Loss::Session(why),
+        loss = until_session_lost(state, line) => Loss::Session(loss),
         path = seat.until_claim_lost() => Loss::Znode { path },
     }
 }
 
 /// Tells the follower of doubt and its end, and completes when the session is lost.
-async fn until_session_lost(state: &mut watch::Receiver<SessionState>, line: &Line) -> String {
+async fn until_session_lost(state: &mut watch::Receiver<SessionState>, line: &Line) -> SessionLoss {
     loop {
         if let SessionState::Lost(loss) = *state.borrow() {
-            return loss.as_str().to_owned();
+            return loss;
         }
+        // Its owner has dropped it, which closes it.
         if state.changed().await.is_err() {
-            return "the session is gone".to_owned();
+            return SessionLoss::Closed;
         }
         match *state.borrow() {
             SessionState::Suspended => line.tell(Notice::Suspended),

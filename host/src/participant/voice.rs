@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::guest::{LogLevel, Voice};
-use crate::session::Fence;
+use crate::session::{Fence, Held};
 
 use super::notice::{Line, Notice};
 
@@ -27,7 +27,7 @@ impl Voice for ParticipantVoice {
     }
 
     fn held(&self, path: &str, fence: Fence) {
-        self.line.tell(Notice::Held { path: path.to_owned(), fence });
+        self.line.tell(Notice::Held(Held { path: path.to_owned(), fence }));
     }
 
     fn released(&self, path: &str) {

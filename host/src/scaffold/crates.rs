@@ -48,8 +48,17 @@ impl Origin {
             // The code is ours, and its licence asks to go along.
             files.push(File::new("LICENSE", LICENSE));
         }
-        for (path, text) in self.sources()? {
-            files.push(File::new(*path, with_sdk_beside(text)));
+        let sources = self.sources()?;
+        let naming = match self {
+            Origin::Stock(_) => None,
+            Origin::Template(_) => Naming::of(sources, package),
+        };
+        for (path, text) in sources {
+            let (path, text) = ((*path).to_owned(), with_sdk_beside(text));
+            files.push(match &naming {
+                Some(naming) => File::new(naming.applied(&path), naming.applied(&text)),
+                None => File::new(path, text),
+            });
         }
         files.extend(vendored::files());
         files.sort_by(|one, other| one.path.cmp(&other.path));
@@ -72,6 +81,42 @@ impl Origin {
 
 fn manifest(package: &PackageName) -> String {
     MANIFEST.replacen("\"recipe\"", &format!("\"{package}\""), 1)
+}
+
+/// What a template is called in its own files, and what a crate made of it is called there.
+struct Naming {
+    /// The template's word, which its WIT file is named by.
+    word: &'static str,
+    name: String,
+}
+
+impl Naming {
+    /// None where the crate's name cannot be one in WIT: then the template's word stays.
+    fn of(sources: Sources, package: &PackageName) -> Option<Self> {
+        let wit = sources.iter().find_map(|(path, _)| path.strip_prefix("wit/"))?;
+        let word = wit.strip_suffix(".wit")?;
+        let name = package.to_string().to_lowercase().replace('_', "-");
+        is_wit_name(&name).then_some(Naming { word, name })
+    }
+
+    fn applied(&self, text: &str) -> String {
+        // What wit-bindgen makes of the names of the package and of the interface.
+        let path = |name: &str| format!("my::{name}::{name}").replace('-', "_");
+        text.replace(&path(self.word), &path(&self.name)).replace(self.word, &self.name)
+    }
+}
+
+/// Whether WIT takes it as a name as it stands: words of letters and digits, none of its own.
+fn is_wit_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_lowercase())
+            && word.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit())
+    };
+    let is_parsed = || {
+        let text = format!("package my:{name};\ninterface {name} {{}}\n");
+        wit_parser::Resolve::default().push_str("name", &text).is_ok()
+    };
+    name.split('-').all(is_word) && is_parsed()
 }
 
 /// The source with the contract where a crate that stands alone has it.

@@ -38,6 +38,7 @@ fn every_crate_is_whole_and_names_nothing_of_this_repository() {
         for path in ["README.md", "src/lib.rs", "src/decide.rs", ".gitignore", "wok-sdk/LICENSE"] {
             assert!(directory.join(path).is_file(), "{origin:?}: {path}");
         }
+        assert!(directory.join("promise/workload.toml").is_file(), "{origin:?}");
         let bindings = text(&directory, "src/bindings.rs");
         assert!(bindings.contains("wok_sdk::bind!(\"wok-sdk/wit\", "), "{bindings}");
         assert!(!bindings.contains("../"), "{bindings}");
@@ -45,6 +46,25 @@ fn every_crate_is_whole_and_names_nothing_of_this_repository() {
         for path in ["Cargo.toml", "wok-sdk/Cargo.toml"] {
             let manifest: toml::Table = text(&directory, path).parse().unwrap();
             assert!(!manifest.to_string().contains("workspace = true"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_crate_from_a_template_has_its_own_name_inside() {
+    let parent = tempfile::tempdir().unwrap();
+    for (name, inside) in [("my_semaphore", "my-semaphore"), ("record", "seat"), ("a1-2", "seat")] {
+        let directory = parent.path().join(name);
+        create(&directory, &Origin::Template("minimal".to_owned())).unwrap();
+        let wit = text(&directory, &format!("wit/{inside}.wit"));
+        assert!(wit.contains(&format!("package my:{inside}@0.1.0;")), "{wit}");
+        assert!(wit.contains(&format!("interface {inside} {{")), "{wit}");
+        let path = format!("my::{0}::{0}::Guest", inside.replace('-', "_"));
+        assert!(text(&directory, "src/lib.rs").contains(&path), "{name}");
+        assert!(text(&directory, "src/bindings.rs").contains(&format!("my:{inside}/recipe")));
+        for file in ["README.md", "src/lib.rs", "src/decide.rs", "promise/workload.toml"] {
+            assert!(text(&directory, file).contains(inside), "{name}: {file}");
+            assert_eq!(text(&directory, file).contains("seat"), inside == "seat", "{name}: {file}");
         }
     }
 }

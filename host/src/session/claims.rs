@@ -1,19 +1,38 @@
 //! Claims: what a participant holds, and how it learns that it holds it no more.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use futures_util::FutureExt;
+
 use super::contact::Claimed;
+use super::core::parent;
 use super::deletions::Trust;
 use super::failure::{Failure, Refusal};
 use super::janitor;
 use super::ledger::{Entry, Naming, Znode};
+use super::multi::Confirmed;
 use super::omission::Omission;
-use super::seat::Seat;
+use super::request::{Reply, Request, Watching};
+use super::seat::{Seat, paid};
+use super::tickets::GivingUp;
 use super::watch::{Event, Watch};
+use crate::clock::Boottime;
 
 /// A fencing token: the `czxid` of a claim's znode.
 pub type Fence = u64;
+
+/// A claim as its holder is told of it. Where it has several znodes, the newest stands for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The znode.
+    pub path: String,
+    /// The fencing token.
+    pub fence: Fence,
+}
+
+/// Stands for the `czxid` of a znode that was claimed and not found.
+const GONE: i64 = -1;
 
 /// One znode of a claim.
 #[derive(Debug)]
@@ -21,8 +40,8 @@ struct Part {
     path: String,
     czxid: i64,
     watch: Watch,
-    /// Being deleted by us: its deletion is no loss.
-    ending: bool,
+    /// Set while it is being deleted by us: its deletion is no loss.
+    ending: Option<GivingUp>,
     _claimed: Claimed,
 }
 
@@ -30,6 +49,9 @@ struct Part {
 #[derive(Debug, Default)]
 pub(super) struct Claims {
     parts: Vec<Part>,
+    /// The `czxid` of the own znode that a list of children has shown last, and when that was asked
+    /// for.
+    shown: Option<(i64, Boottime)>,
 }
 
 impl Claims {
@@ -47,15 +69,22 @@ impl Seat {
     ///
     /// # Errors
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
+    ///
+    /// # Ordering
+    /// A znode that a list has just shown is not read first: it is watched right behind the answer,
+    /// and if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let znode = self.own(path).await?;
         // Where the session may just be ending, what was told of its znodes is not enough.
-        let shared = match self.trust().await {
-            Trust::Sure => self.watched().share_with_claim(path, znode.czxid, self.kin),
-            Trust::Doubtful | Trust::NotYet => None,
-        };
+        let trusts = self.trust().await == Trust::Sure;
+        let share = || self.watched().share_with_claim(path, znode.czxid, self.kin);
+        let shared = trusts.then(share).flatten();
         let watch = match shared {
             Some(watch) => watch,
+            None if trusts && self.was_just_shown(&znode) => {
+                self.core.assure_contact().await?;
+                self.armed_behind(&znode)?
+            }
             None => match self.read_and_watch(path).await {
                 Ok((stat, watch)) if stat.czxid == znode.czxid => {
                     watch.note_claim(self.kin);
@@ -77,10 +106,59 @@ impl Seat {
         claims.parts.retain(|part| part.path != path);
         let Znode { path, czxid, .. } = znode;
         let _claimed = self.core.claimed();
-        claims.parts.push(Part { path, czxid, watch, ending: false, _claimed });
+        claims.parts.push(Part { path, czxid, watch, ending: None, _claimed });
         drop(claims);
         self.claims_changed.notify_one();
         Ok(czxid.unsigned_abs())
+    }
+
+    /// Notes which of the own contenders a list shows that was asked for at `sent`.
+    pub(super) fn note_shown(&self, directory: &str, names: &[String], sent: Boottime) {
+        let is_listed = |znode: &Znode| {
+            let name = znode.path.rsplit('/').next().unwrap_or_default();
+            parent(&znode.path) == Some(directory) && names.iter().any(|it| it == name)
+        };
+        let shown = self.ledger().contenders().find(|znode| is_listed(znode)).map(|it| it.czxid);
+        if let Some(czxid) = shown {
+            self.claims().shown = Some((czxid, sent));
+        }
+    }
+
+    /// Whether a list has shown the znode after the last heartbeat was due: nothing is known that
+    /// speaks against it, so to read it again would only tell of what happens meanwhile.
+    fn was_just_shown(&self, znode: &Znode) -> bool {
+        let is_fresh =
+            |sent| self.core.now().saturating_duration_since(sent) < self.core.timing().heartbeat();
+        self.claims().shown.is_some_and(|(czxid, sent)| czxid == znode.czxid && is_fresh(sent))
+    }
+
+    /// A watch that is armed by a read which nobody waits for. If the znode is gone by then, it fires
+    /// as one that saw it go.
+    fn armed_behind(&self, znode: &Znode) -> Result<Watch, Failure> {
+        let charge = self.account.charge(&znode.path)?;
+        let (core, kin) = (Arc::clone(&self.core), self.kin);
+        let Znode { path, czxid, .. } = znode.clone();
+        let fired = async move {
+            let read = Request::GetData(path.clone(), Watching::Yes);
+            match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply)) {
+                Ok(Reply::Data(_, stat, Some(mut watch))) if stat.czxid == czxid => {
+                    watch.note_claim(kin);
+                    core.deletions().settle();
+                    std::future::poll_fn(|cx| watch.poll_fired(cx)).await
+                }
+                Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Event::Deleted,
+                Err(Failure::SessionLost) => std::future::pending().await,
+                // Nothing can be said of the claim, so it is not held.
+                Err(failure) => {
+                    tracing::warn!(path, %failure, "the claim's znode cannot be read");
+                    Event::Deleted
+                }
+            }
+        };
+        let watch = Watch::new(fired.boxed());
+        // The first look sends the read; the answer is waited for where the claim is followed.
+        watch.fired();
+        Ok(watch)
     }
 
     /// Deletes a znode of this participant's ledger. After a lost connection it goes on until the
@@ -115,13 +193,13 @@ impl Seat {
             biased;
             znode = self.own(path) => znode?,
             () = &mut hurry => {
-                self.leave_pending(path);
+                self.leave(path);
                 return Ok(());
             }
         };
         self.before_deletion(path).await;
         let release = Release { seat: self, znode: Some(znode.clone()) };
-        self.expect_deletion(path);
+        self.expect_deletion(path, GivingUp::TheClaim);
         let outcome = tokio::select! {
             biased;
             outcome = janitor::delete(&self.core, &znode) => outcome,
@@ -140,12 +218,18 @@ impl Seat {
         }
     }
 
-    /// Leaves a create whose reply was lost to the janitor, as long as nobody knows what became of it.
-    fn leave_pending(&self, path: &str) {
+    /// Leaves a znode to the janitor of which nobody knows what became of its create, and with it an
+    /// earlier one at that path: only one of them can be there.
+    fn leave(&self, path: &str) {
+        let is_claimed = self.claims().part(path).is_some();
         let mut ledger = self.ledger();
-        let entry = ledger.pending(path).and_then(|entry| ledger.take(entry));
+        let pending = ledger.pending(path).and_then(|entry| ledger.take(entry));
+        let known = ledger.find(path).filter(|_| !is_claimed).cloned();
+        if known.is_some() {
+            ledger.forget(path);
+        }
         drop(ledger);
-        if let Some(entry) = entry {
+        for entry in pending.into_iter().chain(known.map(Entry::Known)) {
             self.discard(entry);
         }
     }
@@ -185,33 +269,74 @@ impl Seat {
     /// Whether this participant has a claim that it is not giving up. It may be lost already:
     /// only [`is_live`](Seat::is_live) and [`until_claim_lost`](Seat::until_claim_lost) tell.
     pub fn has_claim(&self) -> bool {
-        self.claims().parts.iter().any(|part| !part.ending)
+        self.claims().parts.iter().any(|part| part.ending != Some(GivingUp::TheClaim))
+    }
+
+    /// What this participant holds and is not giving up, with the caution of
+    /// [`has_claim`](Seat::has_claim).
+    pub fn held(&self) -> Option<Held> {
+        let claims = self.claims();
+        let part = claims.parts.iter().rfind(|part| part.ending != Some(GivingUp::TheClaim))?;
+        Some(Held { path: part.path.clone(), fence: part.czxid.unsigned_abs() })
     }
 
     /// Lets go of a claim's znode only when nothing depends on it any more.
     pub(super) async fn before_deletion(&self, path: &str) {
         if self.claims().part(path).is_some() {
-            self.until_independent().await;
+            self.core.lost().run_until_cancelled(self.dependents.until_ended()).await;
         }
     }
 
     /// The deletion that is about to be sent is no loss.
-    pub(super) fn expect_deletion(&self, path: &str) {
+    pub(super) fn expect_deletion(&self, path: &str, giving_up: GivingUp) {
         if let Some(part) = self.claims().part(path) {
-            part.ending = true;
+            part.ending = Some(giving_up);
         }
     }
 
     /// It did not happen, or perhaps not: the claim stands as long as its watch says so.
     pub(super) fn deletion_failed(&self, path: &str) {
         if let Some(part) = self.claims().part(path) {
-            part.ending = false;
+            part.ending = None;
         }
         self.claims_changed.notify_one();
     }
 
-    pub(super) fn end_claim(&self, path: &str) {
-        self.claims().parts.retain(|part| part.path != path);
+    /// Strikes a znode out of the claim; whatever its `czxid`, if none is known.
+    pub(super) fn end_claim(&self, path: &str, czxid: Option<i64>) {
+        let is_it = |part: &Part| part.path == path && czxid.is_none_or(|it| it == part.czxid);
+        self.claims().parts.retain(|part| !is_it(part));
+    }
+
+    /// Takes a claim of several znodes as one. Answers its fence, or which of them is not there: then
+    /// the claim is taken all the same, and lost.
+    pub(super) fn take(
+        &self,
+        paths: &[String],
+        confirmed: &[Confirmed],
+    ) -> Result<Option<Fence>, (usize, Failure)> {
+        let mut outcome = Ok(None);
+        for (place, (path, confirmed)) in paths.iter().zip(confirmed).enumerate() {
+            let (czxid, watch) = match confirmed {
+                Ok((stat, watch)) => {
+                    watch.note_claim(self.kin);
+                    self.core.deletions().settle();
+                    if let Ok(fence) = &mut outcome {
+                        fence.get_or_insert(stat.czxid.unsigned_abs());
+                    }
+                    (stat.czxid, watch.clone())
+                }
+                Err(failure) => {
+                    tracing::warn!(path, %failure, "the claim's znode is not there any more");
+                    outcome = Err((place, failure.clone()));
+                    (GONE, Watch::new(std::future::ready(Event::Deleted).boxed()))
+                }
+            };
+            let (path, _claimed) = (path.clone(), self.core.claimed());
+            self.claims().parts.push(Part { path, czxid, watch, ending: None, _claimed });
+        }
+        self.claims_changed.notify_one();
+        outcome
     }
 
     /// Completes when a znode of the claim is gone though this participant did not delete it;
@@ -221,21 +346,21 @@ impl Seat {
     /// # Cancellation
     /// Nothing is lost; call it again.
     pub async fn until_claim_lost(&self) -> String {
-        let path = self.next_loss().await;
-        self.end_claim(&path);
+        let (path, czxid) = self.next_loss().await;
+        self.end_claim(&path, Some(czxid));
         path
     }
 
-    async fn next_loss(&self) -> String {
+    async fn next_loss(&self) -> (String, i64) {
         loop {
             let (path, czxid, event) = self.next_event().await;
             if event == Event::Deleted {
-                return path;
+                return (path, czxid);
             }
             // The data changed, or the watch came back with a stale word: look, and watch again.
             // Boxed, as all that is rare: a future has room for every branch.
             if !Box::pin(self.stands_still(&path, czxid)).await {
-                return path;
+                return (path, czxid);
             }
         }
     }
@@ -251,7 +376,7 @@ impl Seat {
             }
             Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
                 // One that is being deleted by us is lost to nobody.
-                self.claims().part(path).is_none_or(|part| part.ending)
+                self.claims().part(path).is_none_or(|part| part.ending.is_some())
             }
             Err(Failure::SessionLost) => std::future::pending().await,
             // Nothing can be said of the claim any more, so it is not held.
@@ -267,7 +392,7 @@ impl Seat {
         loop {
             let changed = self.claims_changed.notified();
             let fired = std::future::poll_fn(|cx| {
-                for part in self.claims().parts.iter_mut().filter(|part| !part.ending) {
+                for part in self.claims().parts.iter_mut().filter(|part| part.ending.is_none()) {
                     if let Poll::Ready(event) = part.watch.poll_fired(cx) {
                         return Poll::Ready((part.path.clone(), part.czxid, event));
                     }
@@ -300,7 +425,7 @@ impl Drop for Release<'_> {
     fn drop(&mut self) {
         if let Some(znode) = self.znode.take() {
             self.seat.ledger().forget(&znode.path);
-            self.seat.end_claim(&znode.path);
+            self.seat.end_claim(&znode.path, Some(znode.czxid));
             self.seat.discard(Entry::Known(znode));
         }
     }

@@ -88,6 +88,7 @@ impl Seat {
         data: Vec<u8>,
     ) -> Result<((String, Stat), (Vec<String>, Stat)), Failure> {
         let mut attempt = Attempt::open(self, directory, &name)?;
+        let sent = self.core.now();
         let (path, stat, listed) = attempt.create(data, Behind::Children).await?;
         let listed = match listed {
             // Read on the connection on which the znode was found, or on a later one.
@@ -99,6 +100,7 @@ impl Seat {
         let refused = match listed {
             Ok(Reply::Children(names, parent, _)) => {
                 attempt.succeeded(&path, &stat);
+                self.note_shown(directory, &names, sent);
                 return Ok(((path, stat), (names, parent)));
             }
             Ok(other) => unexpected(&other),

@@ -13,7 +13,7 @@ use super::deletions::Deletions;
 use super::ensemble::{Connection, Ensemble};
 use super::failure::{Failure, Refusal};
 use super::janitor::Job;
-use super::ledger::NamedZnodes;
+use super::named::NamedZnodes;
 use super::omission::Omission;
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::state::{SessionLoss, SessionState};
@@ -37,7 +37,7 @@ pub(super) struct Core {
     /// Unbounded, because it must never refuse; bounded all the same by the ledgers it comes from.
     pub(super) janitor: mpsc::UnboundedSender<Job>,
     pub(super) budget: Arc<Budget>,
-    pub(super) named: Mutex<NamedZnodes>,
+    pub(super) named: NamedZnodes,
     pub(super) watched: Mutex<WatchedZnodes>,
     deletions: Mutex<Deletions>,
     pub(super) deletion_answered: Notify,
@@ -66,7 +66,7 @@ impl Core {
             traffic: Traffic::default(),
             janitor,
             budget: Arc::default(),
-            named: Mutex::default(),
+            named: NamedZnodes::default(),
             watched: Mutex::default(),
             deletions: Mutex::default(),
             deletion_answered: Notify::new(),
@@ -358,22 +358,37 @@ impl Core {
         if !self.omits(Omission::SyncBeforeLookUp) {
             self.ask(Request::Sync(path.to_owned())).await?;
         }
+        self.stat(path).await
+    }
+
+    /// A znode's metadata, if it exists, as the server knows it.
+    pub(super) async fn stat(&self, path: &str) -> Result<Option<Stat>, Failure> {
         match self.ask(Request::Exists(path.to_owned(), Watching::No)).await? {
             Reply::Exists(stat, _) => Ok(stat),
             other => Err(unexpected(&other)),
         }
     }
 
+    /// A znode's data and metadata, if it exists, as the server knows them.
+    pub(super) async fn data(&self, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Failure> {
+        match self.ask(Request::GetData(path.to_owned(), Watching::No)).await {
+            Ok(Reply::Data(data, stat, _)) => Ok(Some((data, stat))),
+            Ok(other) => Err(unexpected(&other)),
+            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+
     /// Creates a container, and what is missing above it. Never fails for a container that exists.
-    pub(super) async fn create_parents(&self, path: &str) -> Result<(), Failure> {
-        let mut missing = vec![path.to_owned()];
+    /// Answers the paths that it created.
+    pub(super) async fn create_parents(&self, path: &str) -> Result<Vec<String>, Failure> {
+        let (mut missing, mut created) = (vec![path.to_owned()], Vec::new());
         let mut mode = CreateMode::Container;
         while let Some(path) = missing.last() {
             let create = Write::Create { path: path.clone(), data: Vec::new(), mode };
             match self.ask(Request::Write(create)).await {
-                Ok(_) | Err(Failure::Refused { refusal: Refusal::NodeExists, .. }) => {
-                    missing.pop();
-                }
+                Ok(_) => created.extend(missing.pop()),
+                Err(Failure::Refused { refusal: Refusal::NodeExists, .. }) => drop(missing.pop()),
                 Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => match parent(path) {
                     Some(above) if missing.len() < MOST_SEGMENTS => missing.push(above.to_owned()),
                     _ => return Err(Refusal::NoNode.into()),
@@ -387,7 +402,7 @@ impl Core {
                 Err(other) => return Err(other),
             }
         }
-        Ok(())
+        Ok(created)
     }
 }
 

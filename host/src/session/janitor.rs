@@ -135,13 +135,11 @@ impl Pauses {
 }
 
 fn forget_named(core: &Core, job: &Job) {
-    let (path, czxid) = match &job.entry {
-        Entry::Known(znode) => (&znode.path, Some(znode.czxid)),
-        Entry::Pending(Trace::Named { path }) => (path, None),
-        Entry::Pending(Trace::Contender { .. }) => return,
-    };
-    let mut named = core.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    named.forget(path, job.seat, czxid);
+    match &job.entry {
+        Entry::Known(znode) => core.named.forget(&znode.path, job.seat, znode.czxid),
+        Entry::Pending(Trace::Named { path }) => core.named.forget_all(path, job.seat),
+        Entry::Pending(Trace::Contender { .. }) => {}
+    }
 }
 
 /// Deletes a znode of ours until it is gone. A znode that has another `czxid` is not ours, whatever
@@ -225,10 +223,14 @@ pub(super) async fn find_named(
     path: &str,
     seat: SeatId,
 ) -> Result<Option<Stat>, Failure> {
+    if core.named.is_void(path, seat) {
+        return Ok(None);
+    }
     let found = core.look(path).await?;
-    let named = core.named.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     Ok(found.filter(|stat| {
         let is_ours = stat.ephemeral_owner == core.id() || core.omits(Omission::SessionCheck);
-        is_ours && !named.is_anothers(path, seat, stat.czxid)
+        // Another participant may have looked meanwhile, and have created its own.
+        let is_void = core.named.is_void(path, seat);
+        is_ours && !is_void && !core.named.is_anothers(path, seat, stat.czxid)
     }))
 }

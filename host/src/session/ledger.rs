@@ -1,7 +1,6 @@
 //! The record of every ephemeral znode that a participant created, written before the request is
 //! sent, so that whatever ends the participant, its znodes go.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use super::contact::Standing;
@@ -84,10 +83,15 @@ impl Ledger {
         id
     }
 
-    pub(super) fn known(&mut self, id: EntryId, znode: Znode) {
+    /// Enters what was created. An earlier znode at that path is gone, then, whoever deleted it:
+    /// answers its `czxid`.
+    pub(super) fn known(&mut self, id: EntryId, znode: Znode) -> Option<i64> {
+        let earlier = self.find(&znode.path).map(|earlier| earlier.czxid);
+        self.forget(&znode.path);
         if let Some((_, entry, _)) = self.entries.iter_mut().find(|(it, ..)| *it == id) {
             *entry = Entry::Known(znode);
         }
+        earlier
     }
 
     pub(super) fn take(&mut self, id: EntryId) -> Option<Entry> {
@@ -99,6 +103,14 @@ impl Ledger {
     pub(super) fn find(&self, path: &str) -> Option<&Znode> {
         self.entries.iter().find_map(|(_, entry, _)| match entry {
             Entry::Known(znode) if znode.path == path => Some(znode),
+            _ => None,
+        })
+    }
+
+    /// The known znodes with a UUID in their names.
+    pub(super) fn contenders(&self) -> impl Iterator<Item = &Znode> {
+        self.entries.iter().filter_map(|(_, entry, _)| match entry {
+            Entry::Known(znode) if znode.naming == Naming::Unique => Some(znode),
             _ => None,
         })
     }
@@ -136,52 +148,6 @@ impl Ledger {
     }
 }
 
-/// Who of this session's participants created the ephemeral znodes whose names were given: the
-/// session is shared, so `ephemeralOwner` alone does not tell participants apart. Contenders need
-/// no entry, their UUID does.
-#[derive(Debug, Default)]
-pub(super) struct NamedZnodes {
-    by_path: HashMap<String, Vec<(SeatId, Option<i64>)>>,
-}
-
-impl NamedZnodes {
-    /// Notes that a participant is about to create this znode. Refused while another is about to:
-    /// if both replies were lost, nobody could tell whose the znode is.
-    pub(super) fn begin(&mut self, path: &str, seat: SeatId) -> bool {
-        let creators = self.by_path.entry(path.to_owned()).or_default();
-        if creators.iter().any(|(_, czxid)| czxid.is_none()) {
-            return false;
-        }
-        creators.push((seat, None));
-        true
-    }
-
-    /// Notes what became of it.
-    pub(super) fn settle(&mut self, path: &str, seat: SeatId, czxid: i64) {
-        for (creator, known) in self.by_path.get_mut(path).into_iter().flatten() {
-            if *creator == seat && known.is_none() {
-                *known = Some(czxid);
-            }
-        }
-    }
-
-    /// Strikes out a znode that was not created, or is gone.
-    pub(super) fn forget(&mut self, path: &str, seat: SeatId, czxid: Option<i64>) {
-        if let Some(creators) = self.by_path.get_mut(path) {
-            creators.retain(|it| *it != (seat, czxid));
-            if creators.is_empty() {
-                self.by_path.remove(path);
-            }
-        }
-    }
-
-    /// Whether another participant of this session created that very znode.
-    pub(super) fn is_anothers(&self, path: &str, seat: SeatId, czxid: i64) -> bool {
-        let creators = self.by_path.get(path);
-        creators.into_iter().flatten().any(|(it, known)| *it != seat && *known == Some(czxid))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
@@ -199,16 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn a_name_being_created_by_one_participant_is_refused_to_another() {
-        let mut named = NamedZnodes::default();
-        assert!(named.begin("/a", 1));
-        assert!(!named.begin("/a", 2));
-        named.settle("/a", 1, 70);
-        assert!(named.begin("/a", 2));
-        assert!(named.is_anothers("/a", 2, 70));
-        assert!(!named.is_anothers("/a", 1, 70));
-        named.forget("/a", 1, Some(70));
-        assert!(!named.is_anothers("/a", 2, 70));
+    fn a_znode_that_is_created_again_takes_the_place_of_the_one_before() {
+        let mut ledger = Ledger::default();
+        for (czxid, earlier) in [(5, None), (9, Some(5))] {
+            let entry = ledger.open(Trace::Named { path: "/a".into() }, standing());
+            let znode = Znode { path: "/a".into(), czxid, naming: Naming::Given };
+            assert_eq!(ledger.known(entry, znode), earlier);
+        }
+        assert_eq!(ledger.find("/a").map(|znode| znode.czxid), Some(9));
+        assert_eq!(ledger.len(), 1);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Fuse};
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::time::MissedTickBehavior;
 
 use super::contact::Authority;
@@ -19,13 +19,14 @@ pub(super) async fn run(core: Arc<Core>) {
     let mut connection = core.ensemble().connection();
     let mut ticks = tokio::time::interval(TICK.min(core.timing().heartbeat() / 2));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut heartbeat: Fuse<BoxFuture<'static, ()>> = Fuse::terminated();
-    let mut beating = false;
-    // Heartbeats that are refused, or take longer than the interval, are not sent one behind another.
+    // A heartbeat is sent at every interval whether the one before it is answered or not: when the
+    // connection has got over a lost packet all are answered at once, and contact is as new as the
+    // newest of them. Each is given up after a session timeout, so there are ten at most.
+    let mut heartbeats: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     let mut asked = core.contact().newest();
     while !core.lost().is_cancelled() {
         // All are cancel-safe: a change stays visible, a tick is only a reason to look, and the
-        // heartbeat is kept across turns.
+        // heartbeats are kept across turns.
         tokio::select! {
             biased;
             changed = connection.changed() => {
@@ -33,7 +34,7 @@ pub(super) async fn run(core: Arc<Core>) {
                     core.lose(SessionLoss::Closed);
                 }
             }
-            () = &mut heartbeat => beating = false,
+            Some(()) = heartbeats.next() => {}
             _ = ticks.tick() => {}
         }
         let now_up = *connection.borrow_and_update();
@@ -42,11 +43,9 @@ pub(super) async fn run(core: Arc<Core>) {
         }
         judge(&core, now_up);
         let since = core.now().saturating_duration_since(asked).min(core.silence());
-        let due = since >= core.timing().heartbeat();
-        if due && !beating && now_up == Connection::Up {
-            beating = true;
+        if now_up == Connection::Up && since >= core.timing().heartbeat() {
             asked = core.now();
-            heartbeat = beat(Arc::clone(&core)).fuse();
+            heartbeats.push(beat(Arc::clone(&core)));
         }
     }
 }

@@ -33,7 +33,8 @@ fn counts(path: &str) -> usize {
 }
 
 impl Persistent {
-    fn add(&mut self, path: &str) {
+    /// It is there, or may be.
+    pub(super) fn add(&mut self, path: &str) {
         self.forget(path);
         let path: Arc<str> = path.into();
         self.count += counts(&path);

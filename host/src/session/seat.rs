@@ -4,18 +4,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
-use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::bounds::PIPELINE;
 use super::budget::{Account, Charge};
 use super::claims::Claims;
 use super::core::{Core, unexpected};
+use super::dependents::Dependents;
 use super::failure::Failure;
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
+use super::multi::{ephemerals, look};
 use super::persistent::Persistent;
 use super::request::{Reply, Request, Stat, Watching};
+use super::tickets::GivingUp;
 use super::watch::{Event, Kin, Watch};
 
 /// Whose ephemeral znode a znode is, as one participant sees it.
@@ -62,7 +64,7 @@ pub struct Seat {
     pub(super) claims: Mutex<Claims>,
     pub(super) claims_changed: Notify,
     /// What runs only while the claim is held.
-    pub(super) dependents: TaskTracker,
+    pub(super) dependents: Dependents,
 }
 
 impl Seat {
@@ -78,7 +80,7 @@ impl Seat {
             persistent: Mutex::default(),
             claims: Mutex::default(),
             claims_changed: Notify::new(),
-            dependents: TaskTracker::new(),
+            dependents: Dependents::default(),
         })
     }
 
@@ -104,65 +106,30 @@ impl Seat {
     pub async fn submit(&self, request: Request) -> Result<Reply, Failure> {
         match request {
             Request::Write(write) => Ok(Reply::Written(self.write(write).await?)),
-            Request::Multi(writes) => self.multi(writes).await,
+            Request::Multi(writes) => Ok(Reply::Multi(self.multi(writes, &[]).await?.0)),
             read => self.read(read).await,
         }
     }
 
     async fn read(&self, request: Request) -> Result<Reply, Failure> {
-        let watched = match &request {
-            Request::Exists(path, Watching::Yes)
-            | Request::GetData(path, Watching::Yes)
-            | Request::GetChildren(path, Watching::Yes) => Some(path.clone()),
-            _ => None,
-        };
-        let Some(path) = watched else {
-            return self.core.ask(request).await;
-        };
         // Paid before it is asked for: a watch that nobody paid for could break the session.
-        let charge = self.account.charge(&path)?;
-        Ok(self.paid(&path, charge, self.core.ask(request).await?))
+        let watched = watched(&request).map(str::to_owned);
+        let charge = watched.as_deref().map(|path| self.account.charge(path)).transpose()?;
+        let directory = listed(&request).map(str::to_owned);
+        let sent = self.core.now();
+        let reply = self.core.ask(request).await?;
+        if let (Some(directory), Reply::Children(names, ..)) = (directory, &reply) {
+            self.note_shown(&directory, names, sent);
+        }
+        Ok(match watched.zip(charge) {
+            Some((path, charge)) => self.paid(&path, charge, reply),
+            None => reply,
+        })
     }
 
-    /// Ties a watch to what it costs, and notes those that a claim could share.
-    fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
-        match reply {
-            Reply::Exists(stat, Some(watch)) => {
-                let is_ours = |stat: Stat| stat.ephemeral_owner == self.core.id();
-                let watch = match stat.is_some_and(is_ours) {
-                    true => watch.paid(charge, self.tell_deletions(path)),
-                    false => watch.paid(charge, drop),
-                };
-                if let Some(stat) = stat {
-                    self.watched().note(path, stat.czxid, &watch);
-                }
-                Reply::Exists(stat, Some(watch))
-            }
-            Reply::Data(data, stat, Some(watch)) => {
-                let watch = match stat.ephemeral_owner == self.core.id() {
-                    true => watch.paid(charge, self.tell_deletions(path)),
-                    false => watch.paid(charge, drop),
-                };
-                self.watched().note(path, stat.czxid, &watch);
-                Reply::Data(data, stat, Some(watch))
-            }
-            Reply::Children(names, stat, Some(watch)) => {
-                Reply::Children(names, stat, Some(watch.paid(charge, drop)))
-            }
-            unwatched => unwatched,
-        }
-    }
-
-    /// Has the session told when a znode of its own goes.
-    fn tell_deletions(&self, path: &str) -> impl FnOnce(Event) + Send + 'static {
-        let (core, path) = (Arc::downgrade(&self.core), path.to_owned());
-        move |event| {
-            if event == Event::Deleted
-                && let Some(core) = core.upgrade()
-            {
-                core.deletions().see(&path);
-            }
-        }
+    /// Ties a watch to what it costs.
+    pub(super) fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
+        paid(&self.core, path, charge, reply)
     }
 
     pub(super) fn watched(&self) -> MutexGuard<'_, super::watched::WatchedZnodes> {
@@ -194,20 +161,43 @@ impl Seat {
                 requests.len()
             )));
         }
-        self.before_sending(&requests).await?;
-        let tickets = self.open_tickets(&requests)?;
-        let answers = match self.core.send_all(requests).await {
-            Ok(answers) => answers,
-            Err(unsent) => {
-                tickets.into_iter().for_each(|tickets| self.void(tickets));
-                return Err(unsent);
+        let mut charges = self.charge_watches(&requests)?;
+        let watched: Vec<_> = requests.iter().map(|it| watched(it).map(str::to_owned)).collect();
+        let lists: Vec<_> = requests.iter().map(|it| listed(it).map(str::to_owned)).collect();
+        let others = ephemerals(&requests, &[]);
+        let sent = self.core.now();
+        let looks = others.iter().map(|path| look(path)).collect();
+        let mut exchanged = self.exchange(requests, looks, GivingUp::TheClaim).await?;
+        let behind = std::mem::take(&mut exchanged.behind);
+        let looked = self.identify(others, behind).await?;
+        let mut answers = self.enter(exchanged);
+        for (answer, directory) in answers.iter_mut().zip(lists) {
+            match (answer, directory) {
+                (Ok(Reply::Multi(written)), _) => self.note_looked(written, looked.iter().cloned()),
+                (Ok(Reply::Children(names, ..)), Some(directory)) => {
+                    self.note_shown(&directory, names, sent);
+                }
+                _ => {}
             }
-        };
-        Ok(answers
-            .into_iter()
-            .zip(tickets)
-            .map(|(answer, tickets)| self.settle(answer, tickets))
-            .collect())
+        }
+        let paid = answers.into_iter().zip(watched).map(|(answer, path)| match path {
+            Some(path) => {
+                let charge = charges.next();
+                answer.map(|reply| match charge {
+                    Some(charge) => self.paid(&path, charge, reply),
+                    None => reply,
+                })
+            }
+            None => answer,
+        });
+        Ok(paid.collect())
+    }
+
+    /// Pays for the watches that the requests leave behind, in their order.
+    fn charge_watches(&self, requests: &[Request]) -> Result<std::vec::IntoIter<Charge>, Failure> {
+        let charges: Result<Vec<_>, _> =
+            requests.iter().filter_map(watched).map(|path| self.account.charge(path)).collect();
+        charges.map(Vec::into_iter)
     }
 
     /// Whose znode the one with this metadata is.
@@ -215,12 +205,12 @@ impl Seat {
         if stat.ephemeral_owner == 0 {
             return Owner::None;
         }
-        // Locked in the same order as where a create is settled.
-        let named = self.core.named.lock().unwrap_or_else(PoisonError::into_inner);
         let ledger = self.ledger();
         let known = ledger.find(path).is_some_and(|znode| znode.czxid == stat.czxid);
+        let is_pending = ledger.pending(path).is_some();
+        drop(ledger);
         let settled_by_reading =
-            || ledger.pending(path).is_some() && !named.is_anothers(path, self.id, stat.czxid);
+            || is_pending && !self.core.named.is_anothers(path, self.id, stat.czxid);
         if stat.ephemeral_owner == self.core.id() && (known || settled_by_reading()) {
             Owner::Me
         } else {
@@ -256,8 +246,12 @@ impl Seat {
 
     /// Completes when nothing depends on the claim, or the session is lost and the claim with it.
     pub async fn until_independent(&self) {
-        self.dependents.close();
-        self.core.lost().run_until_cancelled(self.dependents.wait()).await;
+        self.core.lost().run_until_cancelled(self.dependents.until_none()).await;
+    }
+
+    /// Completes when a write that gives the claim up waits until nothing depends on it.
+    pub async fn until_waited_for(&self) {
+        self.dependents.until_waited_for().await;
     }
 
     /// Completes when the session is lost.
@@ -283,6 +277,66 @@ impl Seat {
         let (done, gone) = oneshot::channel();
         // A closed channel means that the session is over, and the znode with it.
         self.core.janitor.send(Job { seat: self.id, entry, done }).ok().map(|()| gone)
+    }
+}
+
+/// Ties a watch to what it costs, and notes those that a claim could share.
+pub(super) fn paid(core: &Arc<Core>, path: &str, charge: Charge, reply: Reply) -> Reply {
+    let tied = |watch: Watch, charge: Charge, stat: Option<&Stat>| {
+        let is_ours = stat.is_some_and(|stat| stat.ephemeral_owner == core.id());
+        let watch = match is_ours {
+            true => watch.paid(charge, tell_deletions(core, path)),
+            false => watch.paid(charge, drop),
+        };
+        if let Some(stat) = stat {
+            let mut watched = core.watched.lock().unwrap_or_else(PoisonError::into_inner);
+            watched.note(path, stat.czxid, &watch);
+        }
+        watch
+    };
+    match reply {
+        Reply::Exists(stat, Some(watch)) => {
+            let watch = tied(watch, charge, stat.as_ref());
+            Reply::Exists(stat, Some(watch))
+        }
+        Reply::Data(data, stat, Some(watch)) => {
+            let watch = tied(watch, charge, Some(&stat));
+            Reply::Data(data, stat, Some(watch))
+        }
+        Reply::Children(names, stat, Some(watch)) => {
+            Reply::Children(names, stat, Some(watch.paid(charge, drop)))
+        }
+        unwatched => unwatched,
+    }
+}
+
+/// Has the session told when a znode of its own goes.
+fn tell_deletions(core: &Arc<Core>, path: &str) -> impl FnOnce(Event) + Send + 'static {
+    let (core, path) = (Arc::downgrade(core), path.to_owned());
+    move |event| {
+        if event == Event::Deleted
+            && let Some(core) = core.upgrade()
+        {
+            core.deletions().see(&path);
+        }
+    }
+}
+
+/// Of which znode the request lists the children.
+fn listed(request: &Request) -> Option<&str> {
+    match request {
+        Request::GetChildren(path, _) => Some(path),
+        _ => None,
+    }
+}
+
+/// Where the request leaves a watch behind.
+fn watched(request: &Request) -> Option<&str> {
+    match request {
+        Request::Exists(path, Watching::Yes)
+        | Request::GetData(path, Watching::Yes)
+        | Request::GetChildren(path, Watching::Yes) => Some(path),
+        _ => None,
     }
 }
 

@@ -14,14 +14,25 @@ pub enum SessionLoss {
 }
 
 impl SessionLoss {
-    /// In words.
-    pub fn as_str(self) -> &'static str {
+    /// Its kind in one word, for programs and for counting.
+    pub fn kind(self) -> &'static str {
         match self {
+            SessionLoss::Expired => "expired",
+            SessionLoss::Deadline => "deadline",
+            SessionLoss::AuthFailed => "auth-failed",
+            SessionLoss::Closed => "closed",
+        }
+    }
+}
+
+impl std::fmt::Display for SessionLoss {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
             SessionLoss::Expired => "the server expired the session",
             SessionLoss::Deadline => "no contact with ZooKeeper until the session's local deadline",
             SessionLoss::AuthFailed => "the server refused the credentials",
             SessionLoss::Closed => "this host closed the session",
-        }
+        })
     }
 }
 

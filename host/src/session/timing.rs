@@ -54,10 +54,11 @@ impl Timing {
         self.timeout / 10
     }
 
-    /// The time that a command is given to stop unless something else is said: a service's usual
-    /// second or two at the default timeout, and it fits into every other.
+    /// The time that a command is given to stop unless something else is said: a second at the
+    /// default timeout. The command is asked to stop so long before the deadline, so a longer one
+    /// ends commands that contact in time would have saved.
     pub fn default_stop(self) -> Duration {
-        self.timeout / 5
+        self.timeout / 10
     }
 
     /// A session without contact for this long is `suspended`: a heartbeat has been under way for

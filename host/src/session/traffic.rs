@@ -163,12 +163,23 @@ impl Traffic {
                         mode,
                         CreateMode::PersistentSequential | CreateMode::EphemeralSequential
                     );
-                    if is_named {
+                    if *mode == CreateMode::Ephemeral {
+                        // Read right behind its create where it is claimed.
+                        self.know(path, data.len());
+                    } else if is_named {
                         self.grow_to(path, data.len());
                     }
                 }
                 Write::Delete { .. } | Write::Check { .. } => {}
             }
+        }
+    }
+
+    fn know(&self, path: &str, size: usize) {
+        let mut sizes = self.sizes();
+        match sizes.of(self.data(path)) {
+            Some(known) => *known = (*known).max(size),
+            None => sizes.set(self.data(path), size),
         }
     }
 
@@ -309,6 +320,15 @@ mod tests {
             counted(&traffic, &[Request::Write(create)]);
         }
         assert_eq!(counted(&traffic, &lists), 1);
+        // What confirms a claim goes with the create of its znodes.
+        let claim = ["/a/c", "/a/d", "/a/e", "/a/f", "/a/g"];
+        let creates = claim.map(|path| {
+            let (path, mode) = (path.to_owned(), CreateMode::Ephemeral);
+            Write::Create { path, data: vec![0; 100], mode }
+        });
+        let mut requests = vec![Request::Multi(creates.to_vec())];
+        requests.extend(claim.map(data));
+        assert_eq!(counted(&traffic, &requests), 6);
         // The first two steps of most recipes are one round trip, however long the line is.
         let mode = CreateMode::EphemeralSequential;
         let create = Write::Create { path: "/a/b".into(), data: Vec::new(), mode };

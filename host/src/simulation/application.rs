@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -11,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 use super::history::{Outcome, ParticipantId, Told, What};
 use super::plan::{Application, Step};
 use super::recorder::Observer;
+use super::references::{Bound, resolved};
 use super::world::World;
 use crate::participant::{
     Answer, Call, CallError, Ending, Follower, Join, Loss, Notice, Participant,
 };
-use crate::session::{SeatLimits, Session};
+use crate::session::{Held, SeatLimits, Session};
 use crate::tasks::Tasks;
 
 /// How long an application waits before it joins again, and between its writes.
@@ -60,16 +62,32 @@ impl Running {
         let mut joined: Option<Joined> = None;
         // Whether its participant's last call was answered, and not by an error.
         let mut was_answered = false;
+        let mut bound = Bound::new();
         while let Some(step) = self.script.steps.get(self.world.position(self.number)).cloned() {
             if joined.as_ref().is_none_or(|joined| joined.beliefs.has_ended()) {
                 drop(joined.take());
                 joined = self.join().await;
                 was_answered = false;
+                // What it was answered was the participant's.
+                bound.clear();
             }
             let Some(current) = joined.as_ref() else { return };
             match step {
-                Step::Call { operation, arguments, deadline_ms } => {
-                    was_answered = self.call(current, operation, arguments, deadline_ms).await;
+                Step::Call { operation, arguments, deadline_ms, bind } => {
+                    let answer = match resolved(&arguments, &bound) {
+                        Some(arguments) => {
+                            self.call(current, operation, arguments, deadline_ms).await
+                        }
+                        // There is nothing to call it with.
+                        None => None,
+                    };
+                    was_answered = answer.is_some();
+                    // An answer of before is not this call's.
+                    match (bind, answer) {
+                        (Some(name), Some(answer)) => drop(bound.insert(name, answer)),
+                        (Some(name), None) => drop(bound.remove(&name)),
+                        (None, _) => {}
+                    }
                 }
                 Step::Work { ms } => self.work(current, Duration::from_millis(ms)).await,
                 // Otherwise there is nothing to come.
@@ -145,18 +163,22 @@ impl Running {
         }
     }
 
-    /// Whether it was answered, and not by an error.
+    /// What it was answered, if that was no error.
     async fn call(
         &self,
         joined: &Joined,
         operation: String,
-        body: serde_json::Value,
+        body: Value,
         deadline_ms: Option<u64>,
-    ) -> bool {
-        // The plan was checked against the module.
+    ) -> Option<Value> {
         let body = if body.is_null() { serde_json::json!({}) } else { body };
-        let Ok(arguments) = self.world.subject.module.arguments(&operation, &body) else {
-            return false;
+        let arguments = match self.world.subject.module.arguments(&operation, &body) {
+            Ok(arguments) => arguments,
+            // The plan was checked against the module, but for what stands in a reference's place.
+            Err(error) => {
+                self.world.misfit(self.number, &error);
+                return None;
+            }
         };
         let withdrawn = CancellationToken::new();
         let participant = joined.id;
@@ -185,7 +207,7 @@ impl Running {
         let answer = tokio::select! {
             biased;
             answer = answering => answer,
-            () = given_up => return false,
+            () = given_up => return None,
         };
         // What it was told before the answer stands before it in the history.
         let (done, caught_up) = oneshot::channel();
@@ -195,13 +217,18 @@ impl Running {
         }
         // The process may have been stopped meanwhile: what it answered then is not true any more.
         let answer = match answer {
-            Ok(Answer { holds: true, .. }) if !joined.participant.holds() => Err(CallError::Ended),
+            Ok(Answer { claim: Some(_), .. }) if !joined.participant.holds() => {
+                Err(CallError::Ended)
+            }
             answer => answer,
         };
         let outcome = outcome(answer);
-        let was_answered = matches!(outcome, Outcome::Ok { .. });
+        let answered = match &outcome {
+            Outcome::Ok { value, .. } => Some(value.clone()),
+            _ => None,
+        };
         self.world.returned(participant, call, outcome);
-        was_answered
+        answered
     }
 
     async fn work(&self, joined: &Joined, time: Duration) {
@@ -259,7 +286,7 @@ impl Beliefs {
     fn note(&self, notice: &Notice) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match notice {
-            Notice::Held { path, fence } => {
+            Notice::Held(Held { path, fence }) => {
                 state.fences.insert(path.clone(), *fence);
             }
             Notice::Released { path } => {
@@ -308,8 +335,10 @@ impl Beliefs {
 
 fn outcome(answer: Result<Answer, CallError>) -> Outcome {
     match answer {
-        Ok(Answer { value: Ok(value), holds, .. }) => Outcome::Ok { value, holds },
-        Ok(Answer { value: Err(value), holds, .. }) => Outcome::Err { value, holds },
+        Ok(Answer { value: Ok(value), claim, .. }) => Outcome::Ok { value, holds: claim.is_some() },
+        Ok(Answer { value: Err(value), claim, .. }) => {
+            Outcome::Err { value, holds: claim.is_some() }
+        }
         Err(CallError::Cancelled) => Outcome::Cancelled,
         Err(CallError::Busy) => Outcome::Busy,
         Err(CallError::Ended) => Outcome::Ended,
@@ -319,7 +348,7 @@ fn outcome(answer: Result<Answer, CallError>) -> Outcome {
 fn told(notice: Notice) -> Told {
     match notice {
         Notice::Waiting { path } => Told::Waiting { path },
-        Notice::Held { path, fence } => Told::Held { path, fence },
+        Notice::Held(Held { path, fence }) => Told::Held { path, fence },
         Notice::Released { path } => Told::Released { path },
         Notice::Suspended => Told::Suspended,
         Notice::Resumed => Told::Resumed,
@@ -330,9 +359,9 @@ fn told(notice: Notice) -> Told {
         Notice::Ended(ending) => {
             let (how, fault) = match ending {
                 Ending::Left => ("left", None),
-                Ending::Lost(Loss::Fault(fault)) => ("lost", Some(fault)),
+                Ending::Lost(Loss::Fault(fault)) => ("lost", Some(fault.to_string())),
                 Ending::Lost(_) => ("lost", None),
-                Ending::Failed(fault) => ("failed", Some(fault)),
+                Ending::Failed(fault) => ("failed", Some(fault.to_string())),
             };
             Told::Ended { how: how.to_owned(), fault }
         }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::called::Called;
 use super::coverage::Coverage;
 use super::history::{Entry, FaultKind, HostId, What};
 use super::plan::{Fault, Plan, Way, When};
 use super::subject::Subject;
-use super::verdict::Verdict;
+use super::verdict::{Verdict, VerdictError};
 use super::workload;
-use super::world::PlanError;
 
 /// What happens to each.
 const FAULTS: [FaultKind; 4] =
@@ -25,6 +25,8 @@ pub struct Exhausted {
     pub grants: u64,
     /// Which faults struck what.
     pub coverage: Coverage,
+    /// Which operations were called, and how that went.
+    pub called: Called,
     /// The first run that broke an invariant.
     pub failure: Option<Verdict>,
 }
@@ -33,12 +35,12 @@ pub struct Exhausted {
 /// until one breaks an invariant.
 ///
 /// # Errors
-/// The plan does not fit the module.
+/// The plan does not fit the module, or the judge fails.
 pub fn exhaust(
     subject: &Subject,
     plan: Plan,
     mut progress: impl FnMut(u64, u64),
-) -> Result<Exhausted, PlanError> {
+) -> Result<Exhausted, VerdictError> {
     let calm = Plan { faults: Vec::new(), ..plan };
     let begin = Verdict::of(subject, calm.clone())?;
     let moments = moments(&begin.history);
@@ -55,6 +57,7 @@ pub fn exhaust(
         exhausted.struck += u64::from(verdict.came() > 0);
         exhausted.grants += verdict.tally.grants as u64;
         exhausted.coverage.add(verdict.coverage.clone());
+        exhausted.called.add(Called::of(&verdict.history));
         progress(exhausted.runs, all);
         if !verdict.violations.is_empty() {
             exhausted.failure = Some(verdict);

@@ -41,7 +41,7 @@ impl Nemesis {
         tasks: Tasks,
     ) -> Self {
         Nemesis {
-            lasting: Tasks::staged(Arc::new(world.stage.clone())),
+            lasting: Tasks::staged(Arc::new(world.executor.clone())),
             world,
             processes: Arc::new(Mutex::new(processes)),
             tasks,
@@ -154,7 +154,7 @@ impl Nemesis {
                 if let Some(process) = self.process(host) {
                     self.note(kind, host);
                     let by = i64::try_from(ms).unwrap_or(0) + JUMP_MS;
-                    process.nature.jump(if ms % 2 == 0 { by } else { -by });
+                    process.clock.jump(if ms % 2 == 0 { by } else { -by });
                 }
             }
         }

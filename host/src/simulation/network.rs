@@ -14,8 +14,8 @@ use wok_embedded::serve::Delivery;
 use wok_embedded::time::Now;
 
 use super::chance::Chance;
+use super::clock::BEGIN_WALL_MS;
 use super::history::{FaultKind, HostId, ParticipantId};
-use super::nature::BEGIN_WALL_MS;
 use super::recorder::Recorder;
 use super::servers::{Alarm, Servers, TICK_MS};
 

@@ -48,7 +48,7 @@ pub fn svg(history: &[Entry], violation: Option<&Violation>) -> String {
     put(format!(
         "<text x=\"10\" y=\"18\">grey: alive; blue: a call; yellow: in line; green: believes to \
          hold; pink: somebody is cut off; red: {}</text>",
-        violation.map_or("a fault", |it| it.invariant)
+        violation.map_or("a fault", |it| &*it.invariant)
     ));
     for (from, until) in cuts {
         put(format!(

@@ -66,12 +66,17 @@ pub enum Step {
     Call {
         /// Which.
         operation: String,
-        /// Its arguments, as the body of an API request.
+        /// Its arguments, as the body of an API request. The text `$item.path` stands for the field
+        /// `path` of the answer that an earlier call bound as `item`; without such an answer the
+        /// call is left out.
         #[serde(default)]
         arguments: Value,
         /// After how long it gives up.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         deadline_ms: Option<u64>,
+        /// What the answer is called in later arguments, if it is of use there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bind: Option<String>,
     },
     /// If it holds a claim: works for a while, and writes to what the claim guards.
     Work {
@@ -91,6 +96,16 @@ pub enum Step {
     },
     /// Ends its participant.
     Leave,
+}
+
+impl Step {
+    /// The operation that it calls, if it calls one.
+    pub fn operation(&self) -> Option<&str> {
+        match self {
+            Step::Call { operation, .. } => Some(operation),
+            _ => None,
+        }
+    }
 }
 
 /// Something that is done to a run.

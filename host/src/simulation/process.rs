@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use super::application::Running;
 use super::chance::Chance;
 use super::client::Client;
+use super::clock::HostClock;
 use super::history::{HostId, What};
-use super::nature::Nature;
 use super::world::World;
 use crate::clock::Clock;
 use crate::session::{Acl, Session};
@@ -19,7 +19,7 @@ use crate::tasks::{Gate, Tasks};
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) gate: Gate,
-    pub(super) nature: Arc<Nature>,
+    pub(super) clock: Arc<HostClock>,
     tasks: Tasks,
     /// The session's own tasks and its client.
     session: Arc<Mutex<Option<(Tasks, Client)>>>,
@@ -34,8 +34,8 @@ impl Process {
         let purpose = format!("host {host}, start {start}");
         let gate = Gate::default();
         let process = Process {
-            tasks: Tasks::staged(Arc::new(world.stage.clone())).behind(gate.clone()),
-            nature: Arc::new(Nature::new(world.began, Chance::new(world.plan.seed, &purpose))),
+            tasks: Tasks::staged(Arc::new(world.executor.clone())).behind(gate.clone()),
+            clock: Arc::new(HostClock::new(world.began, Chance::new(world.plan.seed, &purpose))),
             gate,
             session: Arc::default(),
         };
@@ -66,10 +66,10 @@ impl Process {
         known: watch::Sender<Option<Arc<Session>>>,
     ) {
         for number in 0_u64.. {
-            let clock: Arc<dyn Clock> = Arc::clone(&self.nature) as Arc<dyn Clock>;
+            let clock: Arc<dyn Clock> = Arc::clone(&self.clock) as Arc<dyn Clock>;
             let chance = Chance::new(world.plan.seed, &format!("{purpose}, session {number}"));
-            let stage = Arc::new(world.stage.clone());
-            let tasks = Tasks::staged(stage).behind(self.gate.clone());
+            let executor = Arc::new(world.executor.clone());
+            let tasks = Tasks::staged(executor).behind(self.gate.clone());
             let timeout = Duration::from_millis(world.plan.session_timeout_ms);
             let (network, recorder) = (&world.network, &world.recorder);
             let contact = clock.now();
@@ -85,7 +85,7 @@ impl Process {
             let session = Arc::new(session);
             known.send_replace(Some(Arc::clone(&session)));
             let loss = session.until_lost().await;
-            let why = loss.as_str().to_owned();
+            let why = loss.to_string();
             world.recorder.note(What::SessionLost { host, session: id, why });
             known.send_replace(None);
             session.close().await;

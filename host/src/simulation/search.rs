@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use super::called::Called;
 use super::coverage::Coverage;
 use super::subject::{RUNS, Subject};
-use super::verdict::Verdict;
+use super::verdict::{Verdict, VerdictError};
 use super::workload;
-use super::world::PlanError;
 
 /// After so many runs for each that has to count, and no less than this, a search gives up.
 const RUNS_FOR_ONE: u64 = 20;
@@ -42,6 +42,10 @@ pub struct Findings {
     pub took: Duration,
     /// Which faults struck what.
     pub coverage: Coverage,
+    /// Which operations were called, and how that went.
+    pub called: Called,
+    /// Whether it was stopped before its end.
+    pub was_stopped: bool,
     /// The run of the lowest seed that broke an invariant.
     pub failure: Option<Verdict>,
 }
@@ -57,9 +61,10 @@ impl Findings {
         self.simulated.as_secs_f64() / self.took.as_secs_f64().max(1e-9)
     }
 
-    fn add(&mut self, verdict: Verdict) {
+    fn add(&mut self, verdict: Verdict, called: Called, counts: bool) {
         self.runs += 1;
-        self.counted += u64::from(verdict.tally.counts());
+        self.counted += u64::from(counts);
+        self.called.add(called);
         self.operations += verdict.tally.operations as u64;
         self.grants += verdict.tally.grants as u64;
         self.simulated += verdict.simulated;
@@ -76,30 +81,36 @@ impl Search {
     /// where hardly any counts: what was found then has fewer. `progress` is told after each.
     ///
     /// # Errors
-    /// The workload does not fit the module.
+    /// The workload does not fit the module, or the judge fails.
     pub fn run(
         &self,
         subject: &Subject,
+        progress: impl FnMut(&Findings),
+    ) -> Result<Findings, VerdictError> {
+        self.run_unless(subject, &AtomicBool::new(false), progress)
+    }
+
+    /// The same, until somebody sets `is_stopped`.
+    ///
+    /// # Errors
+    /// The workload does not fit the module, or the judge fails.
+    pub fn run_unless(
+        &self,
+        subject: &Subject,
+        is_stopped: &AtomicBool,
         mut progress: impl FnMut(&Findings),
-    ) -> Result<Findings, PlanError> {
+    ) -> Result<Findings, VerdictError> {
         let began = Instant::now();
         let next = AtomicU64::new(self.first);
         let is_over = AtomicBool::new(false);
-        let (sender, verdicts) = channel();
+        let (sender, results) = channel();
         std::thread::scope(|scope| {
             for _ in 0..self.threads.clamp(1, RUNS as usize) {
                 let (sender, next, is_over) = (sender.clone(), &next, &is_over);
                 scope.spawn(move || {
                     while !is_over.load(Ordering::Relaxed) {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
-                        let plan = workload::plan(subject, seed);
-                        let verdict = Verdict::of(subject, plan).map(|mut verdict| {
-                            if verdict.violations.is_empty() {
-                                verdict.history = Vec::new();
-                            }
-                            verdict
-                        });
-                        if sender.send(verdict).is_err() {
+                        if sender.send(seed_run(subject, seed)).is_err() {
                             return;
                         }
                     }
@@ -108,14 +119,19 @@ impl Search {
             drop(sender);
             let mut findings = Findings::default();
             let mut failed = None;
-            for verdict in verdicts {
-                match verdict {
-                    Ok(verdict) => findings.add(verdict),
+            for result in results {
+                match result {
+                    Ok((verdict, called)) => {
+                        let counts = subject.workload().counts(&verdict.tally);
+                        findings.add(verdict, called, counts);
+                    }
                     Err(error) => failed = Some(error),
                 }
                 let most = self.counting.saturating_mul(RUNS_FOR_ONE).max(RUNS_AT_LEAST);
                 let is_done = findings.counted >= self.counting || findings.runs >= most;
-                if is_done || findings.failure.is_some() || failed.is_some() {
+                findings.was_stopped |= is_stopped.load(Ordering::Relaxed) && !is_done;
+                let is_enough = is_done || findings.was_stopped || findings.failure.is_some();
+                if is_enough || failed.is_some() {
                     is_over.store(true, Ordering::Relaxed);
                 }
                 findings.took = began.elapsed();
@@ -125,4 +141,14 @@ impl Search {
             failed.map_or(Ok(findings), Err)
         })
     }
+}
+
+/// Runs a seed. Only of a run that failed anybody wants the history.
+fn seed_run(subject: &Subject, seed: u64) -> Result<(Verdict, Called), VerdictError> {
+    let mut verdict = Verdict::of(subject, workload::plan(subject, seed))?;
+    let called = Called::of(&verdict.history);
+    if verdict.violations.is_empty() {
+        verdict.history = Vec::new();
+    }
+    Ok((verdict, called))
 }

@@ -23,10 +23,10 @@ use wok_embedded::replica::{ChangeKind, Replica};
 use wok_embedded::serve::{Delivery, Member, MemberOptions};
 use wok_embedded::session::{Passwords, SessionIds};
 use wok_embedded::time::Now;
-use wok_embedded::tree::{NodeStat, Tree};
+use wok_embedded::tree::{Node, NodeStat, Tree};
 
-use super::history::{Change, What};
-use super::nature::BEGIN_WALL_MS;
+use super::clock::BEGIN_WALL_MS;
+use super::history::{Change, Data, What};
 use reign::{Call, Reign, Step, Word};
 use ways::Ways;
 
@@ -409,10 +409,16 @@ impl Servers {
                 ChangeKind::Created => {
                     let stat = self.truth.tree().stat(&path).unwrap_or_default();
                     // Containers and the like are marked by an owner that is no session.
-                    Change::Created { path, ephemeral_owner: stat.ephemeral_owner.max(0) }
+                    let ephemeral_owner = stat.ephemeral_owner.max(0);
+                    let data = data_of(self.truth.tree(), &path);
+                    Change::Created { path, ephemeral_owner, data }
                 }
                 ChangeKind::Deleted => Change::Deleted { path },
-                ChangeKind::DataChanged => Change::DataSet { path },
+                ChangeKind::DataChanged => {
+                    let version = self.truth.tree().stat(&path).unwrap_or_default().version;
+                    let data = data_of(self.truth.tree(), &path);
+                    Change::DataSet { path, version, data }
+                }
             });
         }
         let session = proposal.header.session_id;
@@ -447,6 +453,11 @@ impl Server {
             self.apply_next(log, now);
         }
     }
+}
+
+/// What a znode holds; nothing if the rest of its txn has deleted it.
+fn data_of(tree: &Tree, path: &str) -> Data {
+    tree.get(path).and_then(Node::data).map_or_else(Data::default, |data| data.to_vec().into())
 }
 
 /// Whether a session's client has gone to another server.

@@ -1,5 +1,7 @@
 //! Makes a failing plan small: leaves out whatever is not needed to break the same invariant.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::plan::{Plan, Step};
 use super::subject::Subject;
 use super::verdict::Verdict;
@@ -7,9 +9,15 @@ use super::verdict::Verdict;
 /// How many smaller plans are tried. Each takes a few hundredths of a second.
 const ATTEMPTS: usize = 600;
 
-/// The smallest failing run found; the one given if none is smaller.
-pub fn shrink(subject: &Subject, failing: Verdict, invariant: &str) -> Verdict {
-    let mut shrinking = Shrinking { subject, invariant, smallest: failing, left: ATTEMPTS };
+/// The smallest failing run found until somebody sets `is_stopped`; the one given if none is smaller.
+pub fn shrink(
+    subject: &Subject,
+    failing: Verdict,
+    invariant: &str,
+    is_stopped: &AtomicBool,
+) -> Verdict {
+    let mut shrinking =
+        Shrinking { subject, invariant, smallest: failing, left: ATTEMPTS, is_stopped };
     // What one pass leaves out may make room for another.
     loop {
         let size = size(&shrinking.smallest.plan);
@@ -33,11 +41,15 @@ struct Shrinking<'a> {
     invariant: &'a str,
     smallest: Verdict,
     left: usize,
+    is_stopped: &'a AtomicBool,
 }
 
 impl Shrinking<'_> {
     /// Whether a smaller plan fails as well; it is then the smallest.
     fn fails(&mut self, plan: Plan) -> bool {
+        if self.is_stopped.load(Ordering::Relaxed) {
+            self.left = 0;
+        }
         if self.left == 0 {
             return false;
         }

@@ -1,18 +1,20 @@
 //! What is simulated: a module, ready to be run under fuel.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use serde_json::Value;
 
-use super::history::What;
 use super::judges;
-use super::plan::Plan;
-use super::{workload, world};
+use super::survey::Survey;
+use super::workload::{Workload, WorkloadError};
+use super::world::{self, PlanError};
 use crate::guest::{
-    CompileCache, Configuration, Engine, EngineError, EngineOptions, Limits, Module, ModuleError,
-    Pace,
+    CompileCache, Configuration, Engine, EngineError, EngineOptions, Judge, JudgeError, Limits,
+    Module, ModuleError, Pace, custom_section,
 };
+use crate::modules::ModuleSource;
 use crate::session::Omission;
+
+/// The custom section with a component's workload, as `wok build` appends it.
+const WORKLOAD_SECTION: &str = "wok:workload";
 
 /// Participants of one run at most, those included that are just ending.
 const PARTICIPANTS: u32 = 64;
@@ -23,20 +25,52 @@ pub(super) const RUNS: u32 = 64;
 /// What a call may use: some 100 ms of an ordinary processor, as `limits.cpu-per-call` has it.
 const FUEL: u64 = 200_000_000;
 
-/// Runs without faults, to see which host calls a module makes.
-const LESSONS: u64 = 16;
-
 /// A module, ready to be run.
 #[derive(Debug, Clone)]
 pub struct Subject {
     pub(super) module: Module,
     pub(super) limits: Limits,
     config: Option<Value>,
+    /// Of what it promises; none is known of a recipe that has none.
+    judge: Option<Judge>,
     pub(super) omission: Option<Omission>,
-    /// The host calls it makes, and how often on each host in a run without faults.
-    host_calls: Vec<(String, u64)>,
-    /// The operations that were left without an answer in a run without faults.
-    blocking: BTreeSet<String>,
+    workload: Workload,
+    origin: Origin,
+    survey: Survey,
+}
+
+/// Where a workload comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The component brings it.
+    Component,
+    /// The stock recipe of that name, whose interface the component has.
+    Stock(String),
+    /// This file.
+    File(String),
+    /// Nobody has written one.
+    Nowhere,
+}
+
+/// The workload that a module is to be run with.
+#[derive(Debug, Clone)]
+pub enum Given {
+    /// Its own, else that of the stock recipe whose interface it has, else any operation at random.
+    Own,
+    /// The text of a file, and what the file is called.
+    File {
+        /// Its name.
+        name: String,
+        /// What is in it.
+        text: String,
+    },
+    /// A scenario.
+    Scenario {
+        /// Its file's name.
+        name: String,
+        /// The scenario.
+        plan: Box<super::plan::Plan>,
+    },
 }
 
 /// Why a module cannot be simulated.
@@ -49,81 +83,116 @@ pub enum SubjectError {
     /// It is no module for this host.
     #[error(transparent)]
     Module(#[from] ModuleError),
+    /// The judge of what it promises is none.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
     /// Its config is wrong.
     #[error("the config does not fit the module: {0}")]
     Config(String),
+    /// Its workload is wrong.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// A scenario does not fit it.
+    #[error("{name}: {error}")]
+    Scenario {
+        /// The scenario's file.
+        name: String,
+        /// What is wrong.
+        error: PlanError,
+    },
 }
 
 impl Subject {
-    /// Compiles a module to be run under fuel, on several threads at a time.
+    /// Compiles a module to be run under fuel, on several threads at a time, with the workload that
+    /// it brings.
     ///
     /// # Errors
-    /// It is no module for this host.
+    /// It is no module for this host, or its workload does not fit it.
     pub fn new(
         name: &str,
         bytes: &[u8],
         config: Option<Value>,
         cache: CompileCache,
     ) -> Result<Self, SubjectError> {
+        Self::with(name, bytes, config, cache, Given::Own)
+    }
+
+    /// The same with the workload that is given.
+    ///
+    /// # Errors
+    /// It is no module for this host, or the workload does not fit it.
+    pub fn with(
+        name: &str,
+        bytes: &[u8],
+        config: Option<Value>,
+        cache: CompileCache,
+        given: Given,
+    ) -> Result<Self, SubjectError> {
         let limits = Limits::default();
         let engine = Engine::new(&EngineOptions {
             participants: PARTICIPANTS * RUNS,
             memory: limits.memory,
             table_elements: limits.table_elements,
-            cache,
+            cache: cache.clone(),
             pace: Pace::Fuel(FUEL),
         })?;
-        Ok(Subject {
-            module: Module::load(&engine, name, bytes)?,
-            limits,
-            config,
-            omission: None,
-            host_calls: Vec::new(),
-            blocking: BTreeSet::new(),
+        let module = Module::load(&engine, name, bytes)?;
+        let judge = judges::promised(name, bytes, &module.interface().name, &cache)?;
+        let (workload, origin) = match &given {
+            Given::Own => own_workload(&module, bytes)?,
+            Given::File { name, text } => {
+                (Workload::declared(&module, name, text)?, Origin::File(name.clone()))
+            }
+            Given::Scenario { name, plan } => {
+                (Workload::Scenario(plan.clone()), Origin::File(name.clone()))
+            }
+        };
+        let survey = Survey::default();
+        let mut subject =
+            Subject { module, limits, config, judge, omission: None, workload, origin, survey };
+        if let Given::Scenario { name, plan } = given {
+            world::check(&subject, &plan)
+                .map_err(|error| SubjectError::Scenario { name, error })?;
         }
-        .learn())
+        subject.survey = Survey::of(&subject);
+        if !matches!(subject.workload, Workload::Generic) {
+            // Who wrote it has said what need not end by itself.
+            subject.survey.blocking.clear();
+        }
+        Ok(subject)
     }
 
-    /// Whether its config fits the module: to be asked where a plan has none of its own.
+    /// Whether its config, with that of each role, fits the module: to be asked where a plan has none
+    /// of its own.
     ///
     /// # Errors
     /// [`SubjectError::Config`].
     pub fn check_config(&self) -> Result<(), SubjectError> {
-        self.configuration(None).map(drop)
+        for config in self.workload.configs(self.config.as_ref()) {
+            self.fitting_config(config.as_ref())?;
+        }
+        Ok(())
     }
 
-    /// Looks which host calls it makes, so that faults can wait for each of them, and which of its
-    /// operations may block, so that nobody is asked for their end.
-    fn learn(self) -> Self {
-        let mut made: BTreeMap<String, u64> = BTreeMap::new();
-        let mut blocking = BTreeSet::new();
-        for seed in 0..LESSONS {
-            let plan = Plan { faults: Vec::new(), ..workload::plan(&self, seed) };
-            // What cannot be run is told when it is asked for.
-            let history = world::run(&self, &plan).map_or_else(|_| Vec::new(), |run| run.history);
-            let mut called = BTreeMap::new();
-            for entry in history {
-                match entry.what {
-                    What::HostCall { name, .. } => *made.entry(name).or_default() += 1,
-                    What::Invoked { call, operation, .. } => drop(called.insert(call, operation)),
-                    What::Final { blocked, .. } => {
-                        blocking.extend(blocked.iter().filter_map(|call| called.remove(call)));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        let hosts = u64::from(workload::HOSTS) * LESSONS;
-        let average = |(name, made): (String, u64)| (name, made.div_ceil(hosts));
-        if self.interface() != judges::Interface::Unknown {
-            blocking.clear();
-        }
-        Subject { host_calls: made.into_iter().map(average).collect(), blocking, ..self }
+    /// The same, used in another way.
+    #[cfg(test)]
+    pub(super) fn used_as(self, workload: Workload) -> Self {
+        Subject { workload, ..self }
+    }
+
+    /// What its users do.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// Where that comes from.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
     }
 
     /// The host calls it makes, and how often on each host in a run without faults.
     pub fn host_calls(&self) -> &[(String, u64)] {
-        &self.host_calls
+        &self.survey.host_calls
     }
 
     /// The same, on hosts that leave a rule of theirs out: where debug assertions are on.
@@ -132,43 +201,92 @@ impl Subject {
         Subject { omission: Some(rule), ..self }
     }
 
-    /// The interface that it exports, by which it is judged.
-    pub fn interface(&self) -> judges::Interface {
-        judges::Interface::of(&self.module.interface().name)
+    /// The same, judged by another judge.
+    #[must_use]
+    pub fn judged_by(self, judge: Judge) -> Self {
+        Subject { judge: Some(judge), ..self }
     }
 
-    /// Of an interface that nobody knows: the operations that were left without an answer in a run
+    /// The judge of what it promises, if it has one.
+    pub fn judge(&self) -> Option<&Judge> {
+        self.judge.as_ref()
+    }
+
+    /// The full name of the interface that it exports.
+    pub fn interface_name(&self) -> &str {
+        &self.module.interface().name
+    }
+
+    /// Whether anybody judges what the recipe promises, and not only what every recipe owes.
+    pub fn is_judged(&self) -> bool {
+        self.judge.is_some()
+    }
+
+    /// Whether it claims anything while nothing is done to it.
+    pub fn claims(&self) -> bool {
+        self.survey.claims
+    }
+
+    /// The operations that its workload never calls, whatever the seed.
+    pub fn left_out(&self) -> Vec<&str> {
+        self.workload.left_out(&self.module)
+    }
+
+    /// Its operations.
+    pub fn operations(&self) -> impl Iterator<Item = &str> {
+        self.module.interface().operations.iter().map(|operation| operation.name.as_str())
+    }
+
+    /// Where nobody has written a workload: the operations that were left without an answer in a run
     /// without faults. They may block by design, so nobody is asked whether they end.
     pub fn blocking(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.blocking.iter().map(String::as_str)
+        self.survey.blocking.iter().map(String::as_str)
     }
 
     pub(super) fn may_block(&self, operation: &str) -> bool {
-        self.blocking.contains(operation)
-    }
-
-    /// Whether a seed has anything to call: of an interface that nobody knows, an operation without
-    /// arguments.
-    pub fn is_callable(&self) -> bool {
-        self.interface() != judges::Interface::Unknown || !self.bare_operations().is_empty()
+        self.survey.blocking.contains(operation)
     }
 
     pub(super) fn config(&self) -> Option<&Value> {
         self.config.as_ref()
     }
 
-    /// The operations that can be called without arguments.
-    pub(super) fn bare_operations(&self) -> Vec<&str> {
-        let operations = self.module.interface().operations.iter();
-        let bare = operations.filter(|operation| operation.parameters.is_empty());
-        bare.map(|operation| operation.name.as_str()).collect()
-    }
-
     pub(super) fn configuration(
         &self,
         given: Option<&Value>,
     ) -> Result<Configuration, SubjectError> {
-        let config = given.or(self.config.as_ref());
+        self.fitting_config(given.or(self.config.as_ref()))
+    }
+
+    fn fitting_config(&self, config: Option<&Value>) -> Result<Configuration, SubjectError> {
         self.module.configuration(config).map_err(|error| SubjectError::Config(error.to_string()))
     }
+}
+
+/// The workload that the component brings; else that of the stock recipe whose interface it has, if
+/// that fits; else none.
+fn own_workload(module: &Module, bytes: &[u8]) -> Result<(Workload, Origin), WorkloadError> {
+    let name = module.name();
+    if let Some(text) = workload_text(bytes) {
+        let origin = format!("{name}, section {WORKLOAD_SECTION}");
+        let workload = Workload::declared(module, &origin, &text)?;
+        return Ok((workload, Origin::Component));
+    }
+    // A fork keeps the interface's own name, whatever it calls its package.
+    let interface = module.interface().name.rsplit('/').next().unwrap_or_default();
+    let stock = ModuleSource::Stock(interface.split('@').next().unwrap_or_default().to_owned());
+    let workload = stock.read(None).ok().and_then(|bytes| {
+        let text = workload_text(&bytes)?;
+        // Where it does not fit, the interface is another one of the same name.
+        Workload::declared(module, "", &text).ok()
+    });
+    Ok(match workload {
+        Some(workload) => (workload, Origin::Stock(stock.name())),
+        None => (Workload::Generic, Origin::Nowhere),
+    })
+}
+
+fn workload_text(component: &[u8]) -> Option<String> {
+    let text = custom_section(component, WORKLOAD_SECTION)?;
+    Some(String::from_utf8_lossy(text).into_owned())
 }

@@ -8,7 +8,8 @@ use super::judges::Violation;
 /// How many lines are shown: those before what was broken, the latest ones.
 const MOST_LINES: usize = 60;
 
-/// The part of a run that leads to a violation, one line for each thing that happened.
+/// The part of a run that leads to a violation, one line for each thing that happened: when it did,
+/// the number of its entry, by which violations speak of it, and who did what.
 pub fn around(history: &[Entry], violation: &Violation) -> Vec<String> {
     let mut scribe = Scribe::default();
     let mut lines = Vec::new();
@@ -19,7 +20,8 @@ pub fn around(history: &[Entry], violation: &Violation) -> Vec<String> {
         }
         if let Some((who, text)) = text {
             let mark = if index == violation.at { ">" } else { " " };
-            lines.push(format!("{mark} {:>9.3} s  {who:<17} {text}", seconds(entry.at_us)));
+            let at_s = seconds(entry.at_us);
+            lines.push(format!("{mark} {at_s:>9.3} s  {index:>6}  {who:<17} {text}"));
         }
     }
     let skipped = lines.len().saturating_sub(MOST_LINES);
@@ -116,7 +118,7 @@ impl Scribe {
         let told = changes.iter().filter_map(|change| match change {
             Change::Created { path, .. } => Some(format!("creates {}", self.short(path))),
             Change::Deleted { path } => Some(format!("deletes {}", self.short(path))),
-            Change::DataSet { path } => Some(format!("sets {}", self.short(path))),
+            Change::DataSet { path, .. } => Some(format!("sets {}", self.short(path))),
             Change::SessionClosed { session } => Some(format!("ends session {session:#x}")),
             Change::SessionCreated { .. } => None,
         });

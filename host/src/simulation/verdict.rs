@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::coverage::{Coverage, Tally};
@@ -10,6 +11,7 @@ use super::judges::{self, Violation};
 use super::plan::Plan;
 use super::subject::Subject;
 use super::world::{self, PlanError, Run};
+use crate::guest::JudgeError;
 
 /// A run and what the judges say of it.
 #[derive(Debug)]
@@ -28,15 +30,30 @@ pub struct Verdict {
     pub history: Vec<Entry>,
 }
 
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VerdictError {
+    /// The plan does not fit the module.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The judge of its promise fails.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+}
+
 impl Verdict {
     /// Runs a plan and has it judged.
     ///
     /// # Errors
-    /// The plan does not fit the module.
-    pub fn of(subject: &Subject, plan: Plan) -> Result<Self, PlanError> {
+    /// The plan does not fit the module, or its judge fails.
+    pub fn of(subject: &Subject, plan: Plan) -> Result<Self, VerdictError> {
         let Run { history, simulated } = world::run(subject, &plan)?;
+        // All who use one mount have to agree.
+        let own = plan.applications.iter().find_map(|application| application.config.as_ref());
+        let config = own.or(subject.config()).unwrap_or(&Value::Null).to_string();
         Ok(Verdict {
-            violations: judges::judge(&history, subject.interface()),
+            violations: judges::judge(&history, subject.judge(), &config)?,
             tally: Tally::of(&history),
             coverage: Coverage::of(&history),
             plan,

@@ -15,14 +15,15 @@ use wok_embedded::ServerVersion;
 use wok_embedded::replica::Replica;
 
 use super::chance::Chance;
+use super::executor::Executor;
 use super::history::{CallId, Entry, FaultKind, HostId, Left, Outcome, ParticipantId, What};
 use super::nemesis::Nemesis;
 use super::network::Network;
 use super::plan::{Plan, Step, When};
 use super::process::Process;
 use super::recorder::Recorder;
+use super::references::{Reference, references, stand_in};
 use super::servers::Servers;
-use super::stage::Stage;
 use super::subject::Subject;
 use crate::guest::{HOST_CALLS, Mount};
 use crate::tasks::Tasks;
@@ -68,7 +69,7 @@ pub(super) struct World {
     pub(super) began: Instant,
     pub(super) recorder: Arc<Recorder>,
     pub(super) network: Network,
-    pub(super) stage: Stage,
+    pub(super) executor: Executor,
     state: Mutex<State>,
     next_participant: AtomicU32,
     next_call: AtomicU32,
@@ -85,6 +86,8 @@ struct State {
     alive: BTreeMap<ParticipantId, Alive>,
     /// On which host.
     open_calls: BTreeMap<CallId, HostId>,
+    /// The first arguments that did not fit once a reference was resolved.
+    misfit: Option<PlanError>,
 }
 
 /// A participant that has not ended: where it is, and how it is disturbed.
@@ -119,14 +122,7 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
         if let Err(error) = subject.configuration(application.config.as_ref()) {
             return wrong(format!("{place}.config"), error.to_string());
         }
-        for (index, step) in application.steps.iter().enumerate() {
-            let Step::Call { operation, arguments, .. } = step else { continue };
-            let none = Value::Object(serde_json::Map::new());
-            let body = if arguments.is_null() { &none } else { arguments };
-            if let Err(error) = subject.module.arguments(operation, body) {
-                return wrong(format!("{place}.steps[{index}]"), error.to_string());
-            }
-        }
+        check_steps(subject, &place, &application.steps)?;
     }
     for (number, fault) in plan.faults.iter().enumerate() {
         if fault.host >= plan.hosts {
@@ -159,6 +155,32 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Checks what an application calls. What stands in a reference's place shows in the run only.
+fn check_steps(subject: &Subject, place: &str, steps: &[Step]) -> Result<(), PlanError> {
+    let mut bound: Vec<&str> = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        let Step::Call { operation, arguments, bind, .. } = step else { continue };
+        let wrong =
+            |problem: String| Err(PlanError { place: format!("{place}.steps[{index}]"), problem });
+        let none = Value::Object(serde_json::Map::new());
+        let body = match subject.module.interface().operation(operation) {
+            _ if arguments.is_null() => none,
+            Some(operation) => stand_in(operation, arguments),
+            None => arguments.clone(),
+        };
+        if let Err(error) = subject.module.arguments(operation, &body) {
+            return wrong(error.to_string());
+        }
+        for Reference { name, .. } in references(arguments) {
+            if !bound.contains(&name) {
+                return wrong(format!("${name}: no call before has bind = {name:?}"));
+            }
+        }
+        bound.extend(bind.as_deref());
+    }
+    Ok(())
+}
+
 /// Runs a plan. The same module and plan give the same history, every time.
 ///
 /// # Errors
@@ -170,15 +192,20 @@ pub fn run(subject: &Subject, plan: &Plan) -> Result<Run, PlanError> {
         .map_err(|error| PlanError { place: "runtime".to_owned(), problem: error.to_string() })?;
     let mount = Mount::new(MOUNT)
         .map_err(|error| PlanError { place: "mount".to_owned(), problem: error.to_string() })?;
-    let stage = Stage::default();
-    let living = live(subject.clone(), plan.clone(), mount, stage.clone());
-    let run = runtime.block_on(stage.play(living));
+    let executor = Executor::default();
+    let living = live(subject.clone(), plan.clone(), mount, executor.clone());
+    let run = runtime.block_on(executor.run(living));
     // Within the runtime, where the timers of what is dropped are.
-    runtime.block_on(async { stage.clear() });
-    Ok(run)
+    runtime.block_on(async { executor.clear() });
+    run
 }
 
-async fn live(subject: Subject, plan: Plan, mount: Mount, stage: Stage) -> Run {
+async fn live(
+    subject: Subject,
+    plan: Plan,
+    mount: Mount,
+    executor: Executor,
+) -> Result<Run, PlanError> {
     let began = Instant::now();
     let recorder = Arc::new(Recorder::new());
     let mut parents = vec![ABOVE_MOUNT.to_owned()];
@@ -197,14 +224,14 @@ async fn live(subject: Subject, plan: Plan, mount: Mount, stage: Stage) -> Run {
         began,
         recorder,
         network,
-        stage,
+        executor,
         state: Mutex::default(),
         next_participant: AtomicU32::new(0),
         next_call: AtomicU32::new(0),
         guarded: AtomicU64::new(0),
         progressed: Notify::new(),
     });
-    let tasks = Tasks::staged(Arc::new(world.stage.clone()));
+    let tasks = Tasks::staged(Arc::new(world.executor.clone()));
     tasks.spawn("simulated network", world.network.clone().run());
     let hosts = 0..world.plan.hosts;
     let processes = hosts.map(|host| (host, Process::start(&world, host, 0))).collect();
@@ -221,7 +248,10 @@ async fn live(subject: Subject, plan: Plan, mount: Mount, stage: Stage) -> Run {
     let simulated = began.elapsed();
     nemesis.kill_all();
     tasks.cancel();
-    Run { history: world.recorder.take(), simulated }
+    match world.state().misfit.take() {
+        Some(misfit) => Err(misfit),
+        None => Ok(Run { history: world.recorder.take(), simulated }),
+    }
 }
 
 impl World {
@@ -240,6 +270,14 @@ impl World {
 
     pub(super) fn advance(&self, application: usize) {
         *self.state().positions.entry(application).or_insert(0) += 1;
+    }
+
+    /// An answer does not fit where a reference has it passed on.
+    pub(super) fn misfit(&self, application: usize, problem: &impl std::fmt::Display) {
+        let step = self.position(application);
+        let place = format!("applications[{application}].steps[{step}]");
+        let misfit = PlanError { place, problem: problem.to_string() };
+        self.state().misfit.get_or_insert(misfit);
     }
 
     pub(super) fn is_finished(&self, application: usize) -> bool {

@@ -10,9 +10,11 @@
 )]
 
 mod fingerprints;
+mod judging;
 mod mutants;
 mod rules;
 mod stock;
+mod strangers;
 
 use wok::guest::CompileCache;
 use wok::modules::ModuleSource;

@@ -183,8 +183,8 @@ fn row(mutant: &str, known: &str, fresh: &str, needed: &str) -> String {
 fn broken(verdict: &Verdict) -> String {
     let mut ids: Vec<&str> = Vec::new();
     for violation in &verdict.violations {
-        if !ids.contains(&violation.invariant) {
-            ids.push(violation.invariant);
+        if !ids.contains(&&*violation.invariant) {
+            ids.push(&violation.invariant);
         }
     }
     if ids.is_empty() { "nothing".to_owned() } else { ids.join(" ") }

@@ -123,7 +123,7 @@ impl Candidate {
 
     fn while_leading(&self, write: Write) -> Result<(), MultiError> {
         let term = VersionRequest { path: self.own.path().to_owned(), version: None };
-        multi(&[Write::Check(term), write]).map(|_| ())
+        multi(&[Write::Check(term), write], &[]).map(|_| ())
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use super::options::Options;
 use super::server::Server;
 use super::site::{Membership, Peer};
-use crate::network::Network;
+use crate::network::Site;
 use crate::patience::eventually;
 use crate::proxy::{Direction, Proxy};
 
@@ -51,14 +51,14 @@ impl Ensemble {
         ensemble.ready().await.map(|()| ensemble)
     }
 
-    /// Starts a server in each site of a network, all of one ensemble, and waits until all of them
+    /// Starts a server in each of these sites, all of one ensemble, and waits until all of them
     /// serve. They follow each other by the network alone.
     ///
     /// # Errors
     /// As [`Server::start`].
-    pub async fn start_apart(network: &Network, options: Options) -> Result<Ensemble> {
-        let peers: Vec<Peer> = network.sites().iter().map(Peer::at).collect();
-        let servers = (1..).zip(network.sites()).map(|(id, site)| {
+    pub async fn start_apart(sites: &[Site], options: Options) -> Result<Ensemble> {
+        let peers: Vec<Peer> = sites.iter().map(Peer::at).collect();
+        let servers = (1..).zip(sites).map(|(id, site)| {
             let membership = Membership { id, peers: peers.clone() };
             Server::spawn(options.clone().at(site), Some(membership))
         });

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::interval;
 use wok::clock::Boottime;
-use wok::guardian::{Attendance, Guardian, GuardianOptions, Outcome};
+use wok::guardian::{Attendance, GuardedCommand, Guardian, Outcome};
 
 fn main() -> ExitCode {
     if let Some(code) = wok::guardian::main_if_asked() {
@@ -47,15 +47,14 @@ async fn run() -> Result<Outcome> {
         signal(SignalKind::user_defined2())?,
     );
     let until = Boottime::now() + deadline;
-    let guardian = Guardian::spawn(GuardianOptions {
-        command: arguments.collect(),
+    let command = GuardedCommand {
+        words: arguments.collect(),
         env: vec![("WOK_FENCE".into(), "42".into())],
-        working_directory: None,
         stop_signal: Signal::TERM,
         stop_timeout,
-        deadline: until,
         attendance: Attendance::Attended,
-    })?;
+    };
+    let guardian = Guardian::spawn(command, until)?;
     say(&format!("guardian {}", guardian.id().context("it has no pid")?))?;
     say(&format!("deadline {}", until.as_nanos()))?;
     let mut heartbeat = interval(Duration::from_millis(20));

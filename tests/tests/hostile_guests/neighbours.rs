@@ -190,6 +190,11 @@ async fn a_neighbour_withstands_events_of_thousands_of_empty_pairs() -> Result<(
 }
 
 #[tokio::test]
+async fn a_neighbour_withstands_events_of_thousands_of_empty_pairs_from_wake() -> Result<()> {
+    withstands("empty-pairs-in-wake").await
+}
+
+#[tokio::test]
 async fn a_neighbour_withstands_names_of_98_kilobytes() -> Result<()> {
     withstands("long-names").await
 }

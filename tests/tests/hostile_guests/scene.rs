@@ -77,7 +77,7 @@ impl Scene {
         let lock = host.load(&ModuleSource::Stock("lock".to_owned()), None)?;
         let session = host.open_session().await?;
         let join = join(&lock, &format!("{base}/neighbour"), Room::default())?;
-        let (participant, follower) = host.join(&session, join)?;
+        let (participant, follower) = Participant::join(host.tasks(), &session, join)?;
         let neighbour = Neighbour {
             participant,
             follower: Mutex::new(follower),
@@ -105,7 +105,7 @@ impl Scene {
 
     fn guest(&self, module: &Module, room: Room) -> Result<Guest> {
         let join = join(module, &self.mount, room)?;
-        let (participant, follower) = self.host.join(&self.session, join)?;
+        let (participant, follower) = Participant::join(self.host.tasks(), &self.session, join)?;
         Ok(Guest { participant, follower, module: module.clone() })
     }
 
@@ -194,11 +194,11 @@ impl Neighbour {
     async fn hold(&self) -> Result<()> {
         let held = within("the neighbour's lock", self.participant.call(call(&self.acquire, None)));
         let held = held.await??;
-        ensure!(held.value.is_ok() && held.holds, "the neighbour's acquire: {held:?}");
+        ensure!(held.value.is_ok() && held.claim.is_some(), "the neighbour's acquire: {held:?}");
         ensure!(self.participant.holds(), "the neighbour does not hold");
         let released = self.participant.call(call(&self.release, None));
         let released = within("the neighbour's release", released).await??;
-        ensure!(released.value.is_ok() && !released.holds, "its release: {released:?}");
+        ensure!(released.value.is_ok() && released.claim.is_none(), "its release: {released:?}");
         self.hears_no_loss().await
     }
 
@@ -250,7 +250,7 @@ impl Guest {
         let answer = self.call(operation, body).await?;
         ensure!(answer == Err(CallError::Ended), "{operation} answered {answer:?}");
         match self.ending().await? {
-            Ending::Failed(fault) => Ok(fault),
+            Ending::Failed(fault) => Ok(fault.to_string()),
             other => bail!("{operation} ended as {other:?}"),
         }
     }
@@ -292,7 +292,7 @@ impl Guest {
     pub(crate) async fn leave(mut self) -> Result<()> {
         self.participant.leave();
         let ending = self.ending().await?;
-        ensure!(ending == Ending::Left, "{ending:?}");
+        ensure!(matches!(ending, Ending::Left), "{ending:?}");
         Ok(())
     }
 }

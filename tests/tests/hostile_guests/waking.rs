@@ -24,7 +24,9 @@ async fn woken_once(guest: &Guest) -> Result<()> {
 #[tokio::test]
 async fn a_wake_that_faults_ends_its_participant_alone() -> Result<()> {
     let scene = Scene::new().await?;
-    for (then, told) in [("spin", "wake used more than 100ms"), ("trap", "wake trapped")] {
+    for (then, told, kind) in
+        [("spin", "wake used more than 100ms", "cpu-spent"), ("trap", "wake trapped", "trapped")]
+    {
         let mut guest = scene.hostile()?;
         let attacking = async {
             guest.answer("wake-when", at_once(then)).await.unwrap();
@@ -32,7 +34,8 @@ async fn a_wake_that_faults_ends_its_participant_alone() -> Result<()> {
         };
         let (ending, _) = scene.beside(attacking).await?;
         let Ending::Failed(fault) = ending else { panic!("{ending:?}") };
-        assert!(fault.contains(told), "{fault}");
+        assert!(fault.to_string().contains(told), "{fault}");
+        assert_eq!(fault.kind(), kind);
     }
     Ok(())
 }
@@ -47,7 +50,8 @@ async fn a_wake_that_faults_while_its_participant_holds_loses_the_claim() -> Res
         guest.ending().await
     };
     let (ending, _) = scene.beside(attacking).await?;
-    assert!(matches!(&ending, Ending::Lost(Loss::Fault(it)) if it.contains("wake")), "{ending:?}");
+    let Ending::Lost(Loss::Fault(fault)) = ending else { panic!("{ending:?}") };
+    assert!(fault.to_string().contains("wake trapped"), "{fault}");
     assert_eq!(scene.left_behind().await?, Vec::<String>::new());
     Ok(())
 }

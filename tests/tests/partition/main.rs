@@ -1,8 +1,5 @@
-//! Three real servers and two hosts in network namespaces of their own, cut off from each other: the
-//! holder's command has written its last line before the next holder's writes its first, always.
-//!
-//! `WOK_PARTITION_ROUNDS` asks for so many rounds of every cut, timeout and kind of host; without it
-//! the two plainest cuts are played once.
+//! Partitions of three real servers, one round of the two plainest; `cargo xtask soak partitions`
+//! plays all of them.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,8 +8,19 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-mod ground;
-mod host;
 mod links;
-mod rounds;
-mod slow;
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use wok_tests::partition::{Cut, Ground, Kind, round};
+
+#[tokio::test]
+async fn a_host_cut_off_with_a_follower_or_the_leader_stops_before_the_next_begins() -> Result<()> {
+    let ground = Ground::new().await?;
+    for cut in [Cut::WithFollower, Cut::WithLeader] {
+        let gap = round(&ground, cut, Kind::Lock, Duration::from_secs(4)).await?;
+        ensure!(gap.is_some(), "{cut:?}: nobody held after the cut");
+    }
+    Ok(())
+}

@@ -5,7 +5,7 @@ use std::pin::pin;
 
 use anyhow::Result;
 use futures_util::FutureExt;
-use wok::session::{CreateMode, Failure, Refusal};
+use wok::session::{CreateMode, Failure, Refusal, Seat};
 use wok_tests::frames::Opcode;
 use wok_tests::proxy::{Action, Cut, Match};
 
@@ -144,11 +144,7 @@ async fn a_dropped_seat_takes_everything_along() -> Result<()> {
     let seat = room.seat();
     hold(&seat, &room.path).await?;
     create_named(&seat, &format!("{}/named", room.path)).await?;
-    let lost = Match::creates().under(&format!("{}/lost", room.path));
-    room.proxy.inject(lost, Action::DropReplyAndCut(Cut::Fin));
-    let outcome = create_named(&seat, &format!("{}/lost", room.path)).await;
-    let failure = outcome.expect_err("its reply is lost");
-    assert_eq!(failure.downcast_ref(), Some(&Failure::OutcomeUnknown));
+    abandon_create(&room, &seat, &format!("{}/lost", room.path)).await?;
     let there = room.admin.children(&room.path).await?;
     assert!(there.len() == 3 && there.contains(&"lost".to_owned()), "{there:?}");
     drop(seat);
@@ -166,41 +162,12 @@ async fn retiring_is_done_when_everything_is_gone() -> Result<()> {
         create_named(&seat, &format!("{}/{name}", room.path)).await?;
     }
     let lost = format!("{}/lost", room.path);
-    room.proxy.inject(Match::creates().under(&lost), Action::DropReplyAndCut(Cut::Reset));
-    assert!(create_named(&seat, &lost).await.is_err());
+    abandon_create(&room, &seat, &lost).await?;
     // The clean-up is struck, too.
     room.proxy.inject(Match::opcode(Opcode::Delete).nth(2), Action::DropReplyAndCut(Cut::Fin));
     seat.retire().await;
     assert_eq!(room.admin.children(&room.path).await?, Vec::<String>::new());
     assert_eq!(ever_created(&room.admin, &room.path).await?, 4);
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_lost_create_that_did_not_happen_is_not_cleaned_up_at_the_cost_of_another() -> Result<()>
-{
-    let room = Room::open(LONG_TIMEOUT).await?;
-    let named = format!("{}/named", room.path);
-    room.admin.create(&room.path, b"").await?;
-    let (seat, neighbour) = (room.seat(), room.seat());
-    room.proxy.inject(Match::creates().under(&named), Action::CutBefore(Cut::Reset));
-    assert!(create_named(&seat, &named).await.is_err());
-    // Ephemeral, and of the same session: only the ledgers tell whose it is.
-    let other = loop {
-        // Refused while the first one's create is unsettled.
-        match neighbour.submit(create(&named, CreateMode::Ephemeral)).await {
-            Err(Failure::OverLimit(_)) => break None,
-            Ok(_) => break room.admin.stat(&named).await?,
-            Err(Failure::OutcomeUnknown) => {}
-            Err(failure) => return Err(failure.into()),
-        }
-    };
-    assert_eq!(other, None, "two participants may be creating one name at a time");
-    seat.retire().await;
-    let stat = create_named(&neighbour, &named).await?;
-    drop(seat);
-    round_trip(&neighbour).await?;
-    assert_eq!(room.admin.stat(&named).await?.map(|it| it.czxid), Some(stat.czxid));
     Ok(())
 }
 
@@ -253,28 +220,39 @@ async fn a_delete_of_unknown_outcome_is_not_repeated_on_another_clients_znode() 
 }
 
 #[tokio::test]
-async fn a_named_create_whose_reply_was_lost_can_be_claimed_released_and_repeated() -> Result<()> {
+async fn a_named_create_that_was_not_waited_for_can_be_claimed_released_and_repeated() -> Result<()>
+{
     let room = Room::open(LONG_TIMEOUT).await?;
     let named = format!("{}/named", room.path);
     room.admin.create(&room.path, b"").await?;
     let seat = room.seat();
-    let lose = |action| room.proxy.inject(Match::creates().under(&named), action);
-    lose(Action::DropReplyAndCut(Cut::Reset));
-    assert!(create_named(&seat, &named).await.is_err());
+    abandon_create(&room, &seat, &named).await?;
     let stat = room.admin.stat(&named).await?.expect("the server carried it out");
     assert_eq!(seat.claim(&named).await?, stat.czxid.unsigned_abs());
     seat.release(&named).await?;
     assert!(room.admin.stat(&named).await?.is_none());
 
-    lose(Action::CutBefore(Cut::Reset));
-    assert!(create_named(&seat, &named).await.is_err());
+    room.disconnect().await?;
+    assert!(pin!(create_named(&seat, &named)).as_mut().now_or_never().is_none());
+    room.proxy.heal();
     assert!(matches!(seat.claim(&named).await, Err(Failure::Invalid(_))), "there is none");
 
-    lose(Action::DropReplyAndCut(Cut::Fin));
-    assert!(create_named(&seat, &named).await.is_err());
+    abandon_create(&room, &seat, &named).await?;
     let again = seat.submit(create(&named, CreateMode::Ephemeral)).await.map(drop);
     assert_eq!(again, Err(Refusal::NodeExists.into()));
     seat.release(&named).await?;
     create_named(&seat, &named).await?;
+    Ok(())
+}
+
+/// Begins to create a znode, and thinks better of it while the reply is on its way.
+async fn abandon_create(room: &Room, seat: &Seat, path: &str) -> Result<()> {
+    let stalled = room.proxy.inject(Match::creates().under(path), Action::StallReplies);
+    tokio::select! {
+        struck = stalled.struck() => drop(struck?),
+        created = create_named(seat, path) => panic!("answered without a reply: {created:?}"),
+    }
+    room.admin.wait_there(path).await?;
+    room.proxy.heal();
     Ok(())
 }

@@ -13,7 +13,7 @@ use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Match};
 
 use crate::room::{
-    LONG_TIMEOUT, Room, contender, create_named, delete, hold, round_trip, watch_data,
+    LONG_TIMEOUT, Room, contender, create_named, delete, hold, list, round_trip, watch_data,
 };
 
 async fn loss(seat: &Seat) -> Result<String> {
@@ -154,6 +154,48 @@ async fn a_neighbours_watch_makes_a_claim_cost_no_request() -> Result<()> {
     round_trip(&seat).await?;
     room.admin.delete(&path).await?;
     assert_eq!(loss(&seat).await?, path);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_behind_a_list_that_shows_it_waits_for_no_reply() -> Result<()> {
+    for is_listed_again in [false, true] {
+        // One of its own: after the deletion by hand nothing that the session was told is believed.
+        let room = Room::open(LONG_TIMEOUT).await?;
+        let seat = room.seat();
+        let (path, stat) = match is_listed_again {
+            false => seat.contend_and_list(&room.path, contender(), Vec::new()).await?.0,
+            true => {
+                let created = seat.contend(&room.path, contender(), Vec::new()).await?;
+                list(&seat, &room.path).await?;
+                created
+            }
+        };
+        let fence = seat.claim(&path).now_or_never().context("a round trip")??;
+        assert_eq!(fence, stat.czxid.unsigned_abs());
+        let about = Match::opcode(Opcode::GetData).under(&path);
+        let mut lost = pin!(loss(&seat));
+        // Followed, as a participant does it: the watch is armed.
+        tokio::select! {
+            told = &mut lost => panic!("a loss is told: {told:?}"),
+            tripped = round_trip(&seat) => tripped?,
+        }
+        assert_eq!(room.proxy.requests(&about).len(), 1);
+        room.admin.delete(&path).await?;
+        assert_eq!(lost.await?, path);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_of_a_znode_that_has_gone_since_it_was_listed_is_lost() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let ((path, _), _) = seat.contend_and_list(&room.path, contender(), Vec::new()).await?;
+    room.admin.delete(&path).await?;
+    seat.claim(&path).await?;
+    assert_eq!(loss(&seat).await?, path);
+    assert!(!seat.has_claim());
     Ok(())
 }
 

@@ -10,12 +10,16 @@
 
 mod bounds;
 mod cancelled;
+mod claiming_multis;
 mod claims;
 mod deadline;
+mod ensure;
 mod epochs;
 mod identity;
 mod lost_replies;
+mod names;
 mod reachability;
 mod room;
+mod settled;
 mod watch_budget;
 mod watches;

@@ -2,9 +2,9 @@
 #![allow(unsafe_code, missing_docs, unreachable_pub, unused, reason = "generated")]
 #![allow(clippy::all, clippy::indexing_slicing, clippy::mem_forget, reason = "generated")]
 
-use crate::Seat;
+use crate::Recipe;
 
 wok_sdk::bind!("../../wit", "my:seat/recipe");
 // The names of the exports are none that a native linker takes.
 #[cfg(target_arch = "wasm32")]
-export!(Seat with_types_in self);
+export!(Recipe with_types_in self);

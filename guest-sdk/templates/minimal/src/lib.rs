@@ -22,13 +22,13 @@ const NAMING: Naming = Naming::curator("-seat-");
 
 /// One client's part in it.
 #[derive(Debug)]
-pub struct Seat;
+pub struct Recipe;
 
 thread_local! {
     static HELD: RefCell<Option<(Own, Fence)>> = const { RefCell::new(None) };
 }
 
-impl Guest for Seat {
+impl Guest for Recipe {
     fn take() -> Result<Option<Fence>, Error> {
         if let Some(fence) = HELD.with_borrow(|held| held.as_ref().map(|(_, fence)| *fence)) {
             return Ok(Some(fence));

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use super::*;
+use crate::guardian::{Attendance, GuardedCommand};
+use crate::modules::ModuleSource;
 use crate::session::{Acl, ContactRule};
 
 #[test]
@@ -66,21 +69,21 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, 
         ("volunteer", &json!({"weight": 16, "tags": ["a"]}))
     );
     let held = run.while_held.as_ref().unwrap();
-    assert_eq!(
-        (held.program.as_path(), &held.arguments[..]),
-        (Path::new("job"), &["--active".into()][..])
-    );
-    assert_eq!(held.stop_signal, "INT".parse().unwrap());
-    assert_eq!(held.restart, Restart::OnFailure);
-    assert_eq!(held.stop_timeout, Duration::from_secs(2));
-    assert_eq!(held.env.get("LEVEL").map(String::as_str), Some("info"));
+    let command = GuardedCommand {
+        words: vec!["job".into(), "--active".into()],
+        env: vec![("LEVEL".into(), "info".into())],
+        stop_signal: Signal::INT,
+        stop_timeout: Duration::from_secs(2),
+        attendance: Attendance::Unattended,
+    };
+    assert_eq!(*held, WhileHeld { command, restart: Restart::OnFailure });
 
     check_orders(orders, &digest);
 }
 
 fn check_orders(orders: &Recipe, digest: &str) {
     assert_eq!(orders.name.as_str(), "orders");
-    assert_eq!(orders.module, Module::Stock("lock".to_owned()));
+    assert_eq!(orders.module, ModuleSource::Stock("lock".to_owned()));
     assert_eq!(orders.sha256.unwrap().to_string(), digest);
     assert_eq!(orders.config, json!({"revocable": true, "ratio": 0.5, "nested": {"key": -1}}));
     let limits = Limits {
@@ -121,8 +124,8 @@ fn what_is_left_out_gets_its_default() {
     let run = recipe.run.as_ref().unwrap();
     assert_eq!(run.arguments, json!({}));
     let held = run.while_held.as_ref().unwrap();
-    assert_eq!(held.stop_signal.signal(), rustix::process::Signal::TERM);
-    assert_eq!(held.stop_timeout, Duration::from_millis(200));
+    assert_eq!(held.command.stop_signal, Signal::TERM);
+    assert_eq!(held.command.stop_timeout, Duration::from_millis(100));
     assert_eq!(held.restart, Restart::Always);
     assert_eq!(SessionTimeout::default().get(), Duration::from_secs(10));
 }

@@ -1,6 +1,7 @@
 //! Files that the configuration names, and the file itself.
 
 use super::*;
+use crate::modules::ModuleSource;
 use crate::session::Acl;
 
 /// The findings about one line of `[zookeeper]`, without the directory's own name.
@@ -160,8 +161,8 @@ fn a_program_with_a_slash_is_looked_for_beside_the_file() {
     };
     let loaded = directory.parse(&text("./scheduler")).unwrap();
     let held = loaded.config.recipes[0].run.clone().unwrap().while_held.unwrap();
-    assert_eq!(held.program, directory.path("./scheduler"));
-    assert_eq!(held.arguments, ["-x"]);
+    let program = directory.path("./scheduler").into_os_string();
+    assert_eq!(held.command.words, [program, "-x".into()]);
     let [error] = directory.errors(&text("./missing")).try_into().unwrap();
     assert_eq!((error.line, error.column), (7, 23));
     assert_eq!(error.remedy, "name a file; relative paths begin where this file is");
@@ -259,7 +260,7 @@ fn paths_are_relative_to_the_files_directory() {
     let loaded = Config::load(&directory.path("wok.toml")).unwrap();
     let login = loaded.config.zookeeper.sasl.clone().unwrap();
     assert_eq!((login.user.as_str(), login.password.expose()), ("wok", "geheim"));
-    assert_eq!(loaded.config.recipes[0].module, Module::File(directory.path("./mine.wasm")));
+    assert_eq!(loaded.config.recipes[0].module, ModuleSource::File(directory.path("./mine.wasm")));
     // The byte order mark is not a column.
     let error = loaded.places.error_at(&["zookeeper"], "x", "y");
     assert_eq!((error.line, error.column), (1, 1));

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Case, Violation};
+use wok_judge::{Case, Violation};
+
 use crate::simulation::history::{Change, What};
 
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
@@ -12,7 +13,7 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
         let What::Txn { session, changes, .. } = &entry.what else { continue };
         for change in changes {
             match change {
-                Change::Created { path, ephemeral_owner } if *ephemeral_owner != 0 => {
+                Change::Created { path, ephemeral_owner, .. } if *ephemeral_owner != 0 => {
                     owners.insert(path, (*ephemeral_owner, at));
                 }
                 Change::Deleted { path } => match owners.remove(path.as_str()) {

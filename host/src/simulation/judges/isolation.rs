@@ -1,6 +1,7 @@
 //! Nobody reaches outside its mount.
 
-use super::{Case, Violation};
+use wok_judge::{Case, Violation};
+
 use crate::simulation::history::What;
 
 /// X1: every path of a host call, and every znode that one creates, is the participant's mount or

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::people::{End, Person};
-use super::truth::Contender;
-use super::{Case, Interface, Moment, Violation};
-use crate::simulation::history::{Left, Outcome, Watches, What};
+use wok_judge::people::{End, Person};
+use wok_judge::truth::Contender;
+use wok_judge::{Case, Moment, Violation};
 
-/// How long a host may take to delete a contender, beyond one session timeout without faults.
-const CLEAN_UP_US: u64 = 2_000_000;
+use crate::simulation::history::{Left, Outcome, Watches, What};
 
 /// M7: a contender goes with the request that asked for it if that is withdrawn or fails, and with
 /// its participant, while its session goes on; and a lost reply never makes two of one.
@@ -24,7 +22,7 @@ pub(super) fn check_znodes(case: &Case<'_>, id: &'static str, found: &mut Vec<Vi
         let reason =
             asker.and_then(|person| Some((person, reason_to_go(case, person, contender)?)));
         let Some((person, (from, why))) = reason else { continue };
-        let Some(at) = overdue(case, person, contender, from) else { continue };
+        let Some(at) = case.overdue(person, contender, from) else { continue };
         let sentence = format!("{} is still there, and {why}", contender.path);
         let violation = Violation::new(id, at, sentence);
         found.push(violation.involving([contender.created.at, from.at]).by([person.id]));
@@ -51,10 +49,6 @@ fn reason_to_go(
         let how = match outcome {
             Outcome::Cancelled => "was withdrawn",
             Outcome::Err { holds: false, .. } => "failed",
-            // A lock's contender is its wait; a candidate's stays.
-            Outcome::Ok { holds: false, .. } if case.interface == Interface::Lock => {
-                "ended without the lock"
-            }
             _ => return None,
         };
         let id = person.id;
@@ -65,23 +59,6 @@ fn reason_to_go(
         Some(End::Killed(_)) | None => None,
     };
     failed.into_iter().chain(ended).min_by_key(|(from, _)| *from)
-}
-
-/// The entry by which the contender should have gone, if it has not and its session goes on.
-fn overdue(
-    case: &Case<'_>,
-    person: &Person<'_>,
-    contender: &Contender<'_>,
-    from: Moment,
-) -> Option<usize> {
-    let patience = case.truth.timeout_us(contender.owner).saturating_add(CLEAN_UP_US);
-    let due = case.faults.due(person.host, from.us, patience)?;
-    let is_before = |end: Option<Moment>| end.is_some_and(|end| end.us <= due);
-    let session = case.truth.session(contender.owner)?;
-    if is_before(contender.deleted_at()) || is_before(session.lost) {
-        return None;
-    }
-    case.first_after(due)
 }
 
 /// The ephemeral znodes of sessions whose participants have all ended.

@@ -1,6 +1,7 @@
 //! Did a component keep within its bounds?
 
-use super::{Case, Violation};
+use wok_judge::{Case, Violation};
+
 use crate::guest::KILLED;
 use crate::simulation::history::{Told, What};
 

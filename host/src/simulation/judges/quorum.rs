@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Case, Moment, Violation};
+use wok_judge::{Case, Moment, Violation};
+
 use crate::session::Timing;
 use crate::simulation::history::{Outcome, ParticipantId, Told, What};
 
@@ -53,7 +54,7 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
         };
         let sentence = format!(
             "participant {who} {act} {}, {} ms after the newest txn of its session, at entry {}",
-            case.interface.noun(),
+            case.promise.noun,
             now.saturating_sub(txn.us) / 1_000,
             txn.at
         );

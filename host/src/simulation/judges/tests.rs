@@ -1,272 +1,61 @@
 //! Each judge accepts what is good, and alone rejects what breaks its promise.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
 
-use super::stories::{MOUNT, Story, TIMEOUT_MS, good_election, good_lock, session};
 use super::*;
 use crate::simulation::history::{Change, FaultKind, Outcome, Told, What};
 
 mod bounds;
-mod elections;
+mod claims;
 mod quorum;
-mod waits;
 
-const NOTHING: Outcome = Outcome::Ok { value: Value::Null, holds: false };
+fn verdict(history: &[Entry]) -> Vec<Violation> {
+    super::judge(history, None, "null").expect("no judge is there to fail")
+}
+
+fn judge(story: &Story) -> Vec<Violation> {
+    verdict(&story.entries)
+}
 
 #[track_caller]
-fn check(story: &Story, interface: Interface, expected: &str) {
-    let found = judge(&story.entries, interface);
-    let broken: BTreeSet<_> = found.iter().map(|violation| violation.invariant).collect();
+fn check(story: &Story, expected: &str) {
+    let found = judge(story);
+    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
     assert_eq!(broken, BTreeSet::from([expected]), "{found:#?}");
     assert!(found.is_sorted_by_key(|violation| violation.at));
 }
 
-#[track_caller]
-fn check_lock(story: &Story, expected: &str) {
-    check(story, Interface::Lock, expected);
-}
-
-#[track_caller]
-fn check_election(story: &Story, expected: &str) {
-    check(story, Interface::LeaderElection, expected);
-}
-
 #[test]
 fn good_runs_are_good_wherever_they_are_cut_off() {
-    for (story, interface) in
-        [(good_lock(), Interface::Lock), (good_election(), Interface::LeaderElection)]
-    {
+    for story in [good_lock(), good_election()] {
         for length in 0..=story.entries.len() {
-            for interface in [interface, Interface::Unknown] {
-                let found = judge(&story.entries[..length], interface);
-                assert_eq!(found, [], "the first {length} entries as {interface:?}");
-            }
+            let found = verdict(&story.entries[..length]);
+            assert_eq!(found, [], "the first {length} entries");
         }
     }
 }
 
 #[test]
-fn a_history_without_its_beginning_does_not_confuse_the_judges() {
+fn a_history_without_its_beginning_does_not_confuse_the_judge() {
     for story in [good_lock(), good_election()] {
         for from in 0..story.entries.len() {
-            for interface in [Interface::Lock, Interface::LeaderElection, Interface::Unknown] {
-                judge(&story.entries[from..], interface);
-            }
+            verdict(&story.entries[from..]);
         }
     }
-}
-
-#[test]
-fn an_interface_is_known_by_its_own_name() {
-    for (name, expected) in [
-        ("wok:lock/lock@0.1.0", Interface::Lock),
-        ("my:fork/lock", Interface::Lock),
-        ("wok:leader-election/leader-election@0.1.0", Interface::LeaderElection),
-        ("wok:lock/semaphore@0.1.0", Interface::Unknown),
-        ("", Interface::Unknown),
-    ] {
-        assert_eq!(Interface::of(name), expected, "{name}");
-    }
-}
-
-#[test]
-fn what_comes_in_one_instant_may_be_taken_down_in_either_order() {
-    let mut story = Story::new();
-    story.acquire(1, 0);
-    let value = json!({ "path": story.contender(1), "fence": story.fence(1) });
-    let (path, fence) = (story.contender(1), story.fence(1));
-    story.answer(1, Outcome::Ok { value, holds: true });
-    story.at_once().write(1, true).at_once().tell(1, Told::Held { path, fence });
-    story.give_up(1, "release").invoke(1, "contenders").leave(1).at_once().answer(1, NOTHING);
-    story.invoke(1, "contenders").answer(1, Outcome::Ended);
-    assert_eq!(judge(&story.entries, Interface::Lock), []);
-}
-
-#[test]
-fn a_sentence_says_who_when_and_against_whom() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).acquire(2, 1).expire(1).win(2).wait(20_000).lose(1);
-    let found = judge(&story.entries, Interface::Lock);
-    let [violation] = found.as_slice() else { panic!("{found:#?}") };
-    let (one, two) = (story.fence(1), story.fence(2));
-    let sentence = format!(
-        "participant 1 still believed to have the lock with fence {one} when it was participant \
-         2's with fence {two}"
-    );
-    assert_eq!(violation.sentence, sentence);
-    assert_eq!(violation.participants, [1, 2]);
-    let What::Txn { changes, .. } = &story.entries[violation.at].what else { panic!() };
-    assert!(changes.contains(&Change::SessionClosed { session: session(1) }));
-}
-
-#[test]
-fn m1_a_fence_that_is_not_the_czxid_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0);
-    let (path, fence) = (story.contender(1), story.fence(1) - 1);
-    story.tell(1, Told::Held { path, fence });
-    check_lock(&story, "M1");
-}
-
-#[test]
-fn m1_a_grant_of_somebody_elses_contender_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).invoke(2, "acquire");
-    let (path, fence) = (story.contender(1), story.fence(1));
-    story.tell(2, Told::Held { path, fence });
-    check_lock(&story, "M1");
-}
-
-#[test]
-fn m1_a_grant_of_another_clients_contender_is_rejected() {
-    let mut story = Story::new();
-    let (path, ephemeral_owner) = (format!("{MOUNT}/_c_x-lock-0000000000"), 99);
-    story.commit(99, vec![Change::Created { path: path.clone(), ephemeral_owner }]);
-    story.invoke(1, "acquire").tell(1, Told::Held { path, fence: 104 });
-    check_lock(&story, "M1");
-}
-
-#[test]
-fn m1_a_grant_of_a_neighbours_contender_in_the_same_session_is_rejected() {
-    let mut story = Story::new();
-    let (host, session, mount) = (1, session(1), MOUNT.to_owned());
-    story.acquire(1, 0).push(What::Joined { participant: 4, host, session, mount });
-    let (path, fence) = (story.contender(1), story.fence(1));
-    story.tell(4, Told::Held { path, fence });
-    check_lock(&story, "M1");
-}
-
-#[test]
-fn m1_a_grant_of_a_contender_that_went_before_the_call_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).delete(1).answer(1, Outcome::Cancelled).invoke(1, "acquire").hold(1);
-    check_lock(&story, "M1");
-}
-
-#[test]
-fn m1_an_answer_of_a_grant_that_was_given_up_before_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).give_up(1, "release").invoke(1, "acquire");
-    let value = json!({ "path": story.contender(1), "fence": story.fence(1) });
-    check_lock(story.answer(1, Outcome::Ok { value, holds: false }), "M1");
-}
-
-#[test]
-fn m2_a_counter_that_goes_back_makes_two_owners() {
-    let mut story = Story::new();
-    story.acquire(1, 5).acquire(2, 3);
-    check_lock(&story, "M2");
-}
-
-#[test]
-fn m2_a_counter_that_wraps_does_not() {
-    let mut story = Story::new();
-    story.acquire(1, 2_147_483_647).win(1).invoke(2, "acquire");
-    let path = format!("{MOUNT}/_c_2-lock--2147483648");
-    let ephemeral_owner = session(2);
-    story.commit(ephemeral_owner, vec![Change::Created { path, ephemeral_owner }]);
-    assert_eq!(judge(&story.entries, Interface::Lock), []);
-}
-
-#[test]
-fn m3_a_resource_that_takes_a_lower_fence_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).acquire(2, 1).fault(FaultKind::Expiry, 1).expire(1);
-    story.win(2).write(2, true).write(1, true).lose(1);
-    check_lock(&story, "M3");
-}
-
-#[test]
-fn m3_a_resource_that_refuses_the_highest_fence_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).write(1, false);
-    check_lock(&story, "M3");
-}
-
-#[test]
-fn m3_a_write_with_a_fence_of_nobodys_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).push(What::Wrote { participant: 1, fence: 7, accepted: true });
-    check_lock(&story, "M3");
-}
-
-#[test]
-fn m4_a_fence_that_is_granted_twice_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1);
-    let path = story.contender(1);
-    story.tell(1, Told::Released { path }).hold(1);
-    check_lock(&story, "M4");
-}
-
-#[test]
-fn m4_a_claim_that_is_told_again_while_it_lasts_is_no_other_grant() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).hold(1).write(1, true).give_up(1, "release");
-    assert_eq!(judge(&story.entries, Interface::Lock), []);
-}
-
-#[test]
-fn m5_a_belief_that_outlives_the_session_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).acquire(2, 1).expire(1).win(2).wait(500).lose(1);
-    check_lock(&story, "M5");
-}
-
-#[test]
-fn m5_a_write_under_a_claim_that_is_lost_is_rejected_even_after_a_pause() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).fault(FaultKind::Pause, 1).wait(TIMEOUT_MS).expire(1);
-    story.heal(FaultKind::Pause, 1).write(1, true).lose(1);
-    check_lock(&story, "M5");
-}
-
-#[test]
-fn m5_a_host_that_does_not_notice_after_a_pause_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).acquire(2, 1).fault(FaultKind::Pause, 1).wait(TIMEOUT_MS);
-    story.expire(1).win(2).heal(FaultKind::Pause, 1).wait(500).lose(1);
-    check_lock(&story, "M5");
-}
-
-#[test]
-fn m5_a_write_after_the_loss_was_told_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).give_up(1, "release").write(1, true);
-    check_lock(&story, "M5");
-
-    let mut story = Story::new();
-    story.acquire(1, 0).win(1).tell(1, Told::Lost { reason: "session".to_owned() });
-    check_lock(story.write(1, true), "M5");
-}
-
-#[test]
-fn m5_a_grant_that_is_told_when_the_next_has_it_is_rejected_there() {
-    let mut story = Story::new();
-    story.acquire(1, 0).acquire(2, 1).expire(1).win(2).hold(1);
-    check_lock(&story, "M5");
-    let told = story.entries.len() - 1;
-    assert_eq!(judge(&story.entries, Interface::Lock)[0].at, told);
-}
-
-#[test]
-fn m6_a_grant_before_one_who_came_earlier_is_rejected() {
-    let mut story = Story::new();
-    story.acquire(1, 5).win(1).acquire(2, 7).acquire(3, 6).give_up(1, "release").win(3);
-    check_lock(&story, "M6");
 }
 
 #[test]
 fn m7_a_contender_that_outlives_its_call_is_rejected() {
     let failed = Outcome::Err { value: json!("no-node"), holds: false };
-    for outcome in [Outcome::Cancelled, failed, NOTHING] {
+    for outcome in [Outcome::Cancelled, failed] {
         let mut story = Story::new();
         story.fault(FaultKind::LostBefore, 1).push(What::Calm);
         story.invoke(1, "try-acquire").refuse(1).stand(1, 0).answer(1, outcome);
         story.wait(4 * TIMEOUT_MS).refuse(1);
-        check_lock(&story, "M7");
+        check(&story, "M7");
     }
 }
 
@@ -276,7 +65,7 @@ fn m7_a_fault_gives_the_host_more_time_to_clean_up() {
     story.acquire(1, 0).win(1).acquire(2, 1).answer(2, Outcome::Cancelled);
     story.fault(FaultKind::HalfOpen, 2).wait(8000).heal(FaultKind::HalfOpen, 2).wait(8000);
     story.write(1, true).delete(2).wait(TIMEOUT_MS).write(1, true);
-    assert_eq!(judge(&story.entries, Interface::Lock), []);
+    assert_eq!(judge(&story), []);
 }
 
 #[test]
@@ -284,7 +73,7 @@ fn m7_calm_ends_every_fault() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).acquire(2, 1).answer(2, Outcome::Cancelled);
     story.fault(FaultKind::HalfOpen, 2).push(What::Calm).wait(TIMEOUT_MS + 3000).write(1, true);
-    check_lock(&story, "M7");
+    check(&story, "M7");
 }
 
 #[test]
@@ -292,14 +81,14 @@ fn m7_a_contender_goes_with_a_session_that_is_lost() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).acquire(2, 1).answer(2, Outcome::Cancelled).lose(2);
     story.wait(TIMEOUT_MS + 3000).expire(2);
-    assert_eq!(judge(&story.entries, Interface::Lock), []);
+    assert_eq!(judge(&story), []);
 }
 
 #[test]
 fn m7_a_candidate_that_outlives_its_participant_is_rejected() {
     let mut story = Story::new();
     story.push(What::Calm).volunteer(1, 0).leave(1).wait(4 * TIMEOUT_MS).leave(2);
-    check_election(&story, "M7");
+    check(&story, "M7");
 }
 
 #[test]
@@ -307,20 +96,20 @@ fn m7_a_contender_that_nobody_was_told_of_is_rejected_when_its_participant_has_e
     let mut story = Story::new();
     story.acquire(1, 0).win(1).ask(2, "contend", MOUNT);
     let (path, ephemeral_owner) = (format!("{MOUNT}/_c_2-lock-0000000001"), session(2));
-    story.commit(ephemeral_owner, vec![Change::Created { path, ephemeral_owner }]);
+    story.commit(ephemeral_owner, vec![created(&path, ephemeral_owner)]);
     story.leave(2).wait(TIMEOUT_MS + 3000).write(1, true);
-    check(&story, Interface::Unknown, "M7");
+    check(&story, "M7");
 }
 
 #[test]
 fn m7_a_request_with_two_contenders_is_rejected() {
     let mut story = Story::new();
     story.invoke(1, "acquire").stand(1, 0).stand(1, 1);
-    check_lock(&story, "M7");
+    check(&story, "M7");
 
     let mut story = Story::new();
     story.invoke(1, "acquire").stand(1, 0).delete(1).stand(1, 1);
-    assert_eq!(judge(&story.entries, Interface::Lock), []);
+    assert_eq!(judge(&story), []);
 }
 
 #[test]
@@ -328,18 +117,24 @@ fn m7_an_ephemeral_znode_that_is_left_in_the_end_is_rejected() {
     let mut story = Story::new();
     story.leave(1).leave(2).leave(3);
     story.end(Some(("/mounts/a/announcement", session(2))), Vec::new(), 0);
-    check_election(&story, "M7");
+    check(&story, "M7");
 }
 
 #[test]
-fn m8_a_release_by_somebody_who_has_nothing_is_rejected() {
+fn w1_a_call_that_is_never_answered_is_rejected() {
     let mut story = Story::new();
-    story.acquire(1, 0).win(1).invoke(2, "release").answer(2, NOTHING);
-    check_lock(&story, "M8");
+    story.invoke(1, "enter");
+    let blocked = vec![story.call(1)];
+    check(story.end(None, blocked, 0), "W1");
+}
 
+#[test]
+fn h1_a_release_that_wakes_two_waiters_is_rejected() {
     let mut story = Story::new();
-    story.acquire(1, 0).win(1).give_up(1, "release").invoke(1, "release").answer(1, NOTHING);
-    check_lock(&story, "M8");
+    story.acquire(1, 0).win(1).acquire(2, 1).watch(2, 1).acquire(3, 2).watch(3, 1);
+    let path = story.contender(1);
+    story.give_up(1, "release").event(2, "deleted", &path).event(3, "deleted", &path);
+    check(&story, "H1");
 }
 
 #[test]
@@ -348,6 +143,19 @@ fn of_each_invariant_a_few_violations_are_told() {
     for _ in 0..10 {
         story.ask(1, "get-data", "/elsewhere");
     }
-    let found = judge(&story.entries, Interface::Lock);
-    assert_eq!(found.len(), MOST_OF_A_KIND);
+    let found = judge(&story);
+    assert_eq!(found.len(), 3);
+}
+
+#[test]
+fn an_interface_is_known_by_its_own_name() {
+    for (name, expected) in [
+        ("wok:lock/lock@0.1.0", "lock"),
+        ("my:fork/lock", "lock"),
+        ("wok:leader-election/leader-election@0.1.0", "leader-election"),
+        ("wok:lock/semaphore@0.1.0", "semaphore"),
+        ("", ""),
+    ] {
+        assert_eq!(own_name(name), expected, "{name}");
+    }
 }

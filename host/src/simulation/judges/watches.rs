@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::truth::split;
-use super::{Case, Moment, Violation};
+use wok_judge::truth::split;
+use wok_judge::{Case, Moment, Violation};
+
 use crate::simulation::history::{Change, HostId, What};
 
 /// An event's kind and path.
@@ -97,7 +98,7 @@ fn kinds(change: &Change) -> Vec<Kind<'_>> {
             let own = [("deleted", path.as_str())];
             own.into_iter().chain(of_parent(path)).collect()
         }
-        Change::DataSet { path } => vec![("data-changed", path)],
+        Change::DataSet { path, .. } => vec![("data-changed", path)],
         Change::SessionCreated { .. } | Change::SessionClosed { .. } => Vec::new(),
     }
 }

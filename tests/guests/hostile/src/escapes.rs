@@ -31,7 +31,7 @@ pub(crate) fn multi(path: &str) -> Result<(), Error> {
         data: b"escaped".to_vec(),
         mode: CreateMode::Persistent,
     });
-    zookeeper::multi(&[create]).map(|_| ()).map_err(|failed| failed.error)
+    zookeeper::multi(&[create], &[]).map(|_| ()).map_err(|failed| failed.error)
 }
 
 pub(crate) fn contend(parent: &str, before: String, after: String) -> Result<String, Error> {

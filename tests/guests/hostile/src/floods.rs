@@ -112,7 +112,7 @@ pub(crate) fn big_multi(count: u32) -> Result<(), Error> {
     });
     let mut writes = vec![check; usize::try_from(count).unwrap_or(usize::MAX)];
     writes.push(create);
-    multi(&writes).map(|_| ()).map_err(|failed| failed.error)
+    multi(&writes, &[]).map(|_| ()).map_err(|failed| failed.error)
 }
 
 pub(crate) fn big_pipeline(count: u32) -> u32 {

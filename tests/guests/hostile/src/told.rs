@@ -1,16 +1,17 @@
 //! What goes on for ever, from the moment at which a test has looked at all that it wants to compare.
 
-use wok_sdk::participant::{ContenderName, Level, UuidForm, contend, emit, log};
+use wok_sdk::participant::{ContenderName, Level, UuidForm, contend, log};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{
     CreateMode, Error, Request, create, pipeline, set_data, wait, watch_exists,
 };
 
 use crate::attacks::{spin, trap};
-use crate::bindings::exports::wok::hostile::hostile::Attack;
+use crate::bindings::exports::wok::hostile::hostile::{Attack, OnWake};
+use crate::floods::pairs;
+use crate::wake::{FLOOD, wake_when};
 
 /// What wok's own limits let through, or let through once.
-const PAIRS: usize = 45_000;
 const NAME: usize = 100 * 1024;
 const STEP: usize = 64;
 const PAUSE_MS: u64 = 10;
@@ -26,10 +27,8 @@ pub(crate) fn attack_when_told(attack: Attack) -> Result<(), Error> {
     }
     drop(watch);
     match attack {
-        Attack::EmptyPairs => {
-            let pairs = vec![(String::new(), String::new()); PAIRS];
-            for_ever(|| emit("flood", &pairs))
-        }
+        Attack::EmptyPairs => pairs(u32::MAX, FLOOD),
+        Attack::EmptyPairsInWake => wake_when(None, Some(0), OnWake::Flood)?,
         Attack::Logs => {
             let message = "x".repeat(1000);
             for_ever(|| log(Level::Error, &message))

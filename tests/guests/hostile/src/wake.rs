@@ -7,6 +7,10 @@ use wok_sdk::zookeeper::{Error, Watch, wait, watch_data};
 use crate::WAKE;
 use crate::attacks::{spin, trap};
 use crate::bindings::exports::wok::hostile::hostile::OnWake;
+use crate::floods::pairs;
+
+/// As many pairs as the host's limits let through.
+pub(crate) const FLOOD: u32 = 45_000;
 
 /// The tags, so that a test can tell which fired.
 const DATA: u64 = 1;
@@ -63,12 +67,18 @@ pub(crate) fn wake(fired: &[u64]) {
             let refused = wait(&watches.iter().collect::<Vec<_>>());
             log(Level::Info, &format!("wait in wake: {refused:?}"));
         }
-        OnWake::Again => {
-            let again = vec![alarm(0, ALARM)];
-            drop(take_watches());
-            WAKE.with_borrow_mut(|state| state.watches = again);
+        OnWake::Again => again(),
+        OnWake::Flood => {
+            again();
+            pairs(1, FLOOD);
         }
     }
+}
+
+fn again() {
+    let again = vec![alarm(0, ALARM)];
+    drop(take_watches());
+    WAKE.with_borrow_mut(|state| state.watches = again);
 }
 
 fn take_watches() -> Vec<Watch> {

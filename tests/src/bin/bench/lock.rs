@@ -67,7 +67,7 @@ impl Lock {
             owner: String::new(),
             witness: None,
         };
-        let (participant, follower) = host.join(session, join)?;
+        let (participant, follower) = Participant::join(host.tasks(), session, join)?;
         let (acquire, release) = (self.acquire.clone(), self.release.clone());
         Ok((Contender { participant, acquire, release }, follower))
     }
@@ -77,7 +77,7 @@ impl Contender {
     /// Waits in line for the lock.
     pub(crate) async fn acquire(&self) -> Result<()> {
         let answer = self.call(&self.acquire).await?;
-        ensure!(answer.holds, "acquire answered {:?}", answer.value);
+        ensure!(answer.claim.is_some(), "acquire answered {:?}", answer.value);
         Ok(())
     }
 

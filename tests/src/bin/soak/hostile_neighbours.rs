@@ -228,7 +228,7 @@ impl Scene {
     fn start_worker(&self) -> Result<()> {
         let exists = self.hostile.arguments("escape-exists", &json!({"path": "/"}))?;
         let (participant, _follower) =
-            self.host.join(&self.session, join(&self.hostile, "/work")?)?;
+            Participant::join(self.host.tasks(), &self.session, join(&self.hostile, "/work")?)?;
         let (meter, stop) = (Arc::clone(&self.meter), self.stop.clone());
         self.tasks.spawn("worker", async move {
             let work = async {
@@ -285,7 +285,11 @@ impl Attacker {
     async fn attack(&self) -> Result<u64> {
         let mut ends = 0;
         while !self.stop.is_cancelled() {
-            let joined = self.host.join(&self.session, join(&self.module, "/hostile")?)?;
+            let joined = Participant::join(
+                self.host.tasks(),
+                &self.session,
+                join(&self.module, "/hostile")?,
+            )?;
             self.attack_once(joined).await?;
             ends += 1;
             // tidy: a pause of a load, not of a judgement.

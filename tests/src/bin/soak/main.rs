@@ -5,14 +5,18 @@
 
 mod go_zookeeper;
 mod hostile_neighbours;
+mod partitions;
 
 use anyhow::{Result, bail};
 
 /// A part: its name, and what plays it.
 type Part = (&'static str, fn(&Options) -> Result<()>);
 
-const PARTS: &[Part] =
-    &[("hostile-neighbours", hostile_neighbours::play), ("go-zookeeper", go_zookeeper::play)];
+const PARTS: &[Part] = &[
+    ("hostile-neighbours", hostile_neighbours::play),
+    ("partitions", partitions::play),
+    ("go-zookeeper", go_zookeeper::play),
+];
 
 /// How a part is played.
 #[derive(Clone, Debug)]

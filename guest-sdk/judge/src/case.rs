@@ -1,0 +1,173 @@
+//! A history that is judged, and what is said of it.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::faults::Faults;
+use crate::history::{Entry, ParticipantId};
+use crate::people::{People, Person};
+use crate::truth::{Contender, Truth};
+
+/// Violations of one invariant that are told: the first says what is wrong, the rest mostly follow.
+const MOST_OF_A_KIND: usize = 3;
+
+/// How long a host may take to delete a contender, beyond one session timeout without faults.
+const CLEAN_UP_US: u64 = 2_000_000;
+
+/// What the passes over a line of contenders have to know of a recipe.
+#[derive(Debug, Clone, Copy)]
+pub struct Promise {
+    /// What is held, such as "the lock".
+    pub noun: &'static str,
+    /// The operations that ask to stand in line, and are answered with the grant.
+    pub asks: &'static [&'static str],
+    /// Those of them that wait for as long as it takes, and so turn nobody away.
+    pub waits: &'static [&'static str],
+    /// How long a participant stays in line after it has asked.
+    pub stay: Stay,
+    /// The recipe's own events that tell a grant, with its fence.
+    pub events: &'static [&'static str],
+    /// The operations with which a participant looks on, and may watch what it does not wait for.
+    pub looks: &'static [&'static str],
+}
+
+/// How long a contender stays in line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stay {
+    /// It is its call's, which waits and is answered with the grant.
+    WithCall,
+    /// It goes on by itself after its call was answered.
+    BeyondCall,
+}
+
+impl Promise {
+    /// What is known of a recipe of which nothing is known.
+    pub const NONE: Promise = Promise {
+        noun: "the claim",
+        asks: &[],
+        waits: &[],
+        stay: Stay::BeyondCall,
+        events: &[],
+        looks: &[],
+    };
+}
+
+/// A promise that a run broke.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The invariant's id.
+    pub invariant: Cow<'static, str>,
+    /// What happened, for people.
+    pub sentence: String,
+    /// The entry at which it is broken.
+    pub at: usize,
+    /// The entries that led there, in their order.
+    pub involved: Vec<usize>,
+    /// Who took part.
+    pub participants: Vec<ParticipantId>,
+}
+
+impl Violation {
+    /// What was broken at that entry.
+    pub fn new(invariant: impl Into<Cow<'static, str>>, at: usize, sentence: String) -> Self {
+        let (involved, participants) = (vec![at], Vec::new());
+        Violation { invariant: invariant.into(), sentence, at, involved, participants }
+    }
+
+    /// The same, with entries that led there.
+    #[must_use]
+    pub fn involving(mut self, entries: impl IntoIterator<Item = usize>) -> Self {
+        self.involved.extend(entries);
+        self.involved.sort_unstable();
+        self.involved.dedup();
+        self
+    }
+
+    /// The same, with participants that took part.
+    #[must_use]
+    pub fn by(mut self, participants: impl IntoIterator<Item = ParticipantId>) -> Self {
+        self.participants.extend(participants);
+        self
+    }
+}
+
+/// Violations in the order in which the promises were broken, a few of each at most.
+pub fn first_of_each(mut found: Vec<Violation>) -> Vec<Violation> {
+    found.sort_by_key(|violation| violation.at);
+    let mut told: Vec<Violation> = Vec::new();
+    for violation in found {
+        let of_its_kind = || told.iter().filter(|other| other.invariant == violation.invariant);
+        // Two judges may find the same.
+        let is_known = |other: &Violation| {
+            other.at == violation.at && other.participants == violation.participants
+        };
+        if of_its_kind().count() < MOST_OF_A_KIND && !of_its_kind().any(is_known) {
+            told.push(violation);
+        }
+    }
+    told
+}
+
+/// A place in the history: the number of an entry, and its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// The entry's number.
+    pub at: usize,
+    /// Its time.
+    pub us: u64,
+}
+
+impl Moment {
+    /// That of an entry.
+    pub fn of(at: usize, entry: &Entry) -> Self {
+        Moment { at, us: entry.at_us }
+    }
+}
+
+/// A history, and what can be looked up in it.
+#[derive(Debug)]
+pub struct Case<'a> {
+    /// What is known of the recipe.
+    pub promise: &'a Promise,
+    /// What happened.
+    pub history: &'a [Entry],
+    /// By the ensemble's log.
+    pub truth: &'a Truth<'a>,
+    /// Who took part.
+    pub people: People<'a>,
+    /// What the simulator did.
+    pub faults: Faults,
+}
+
+impl<'a> Case<'a> {
+    /// Takes down what can be looked up.
+    pub fn of(history: &'a [Entry], truth: &'a Truth<'a>, promise: &'a Promise) -> Self {
+        let people = People::of(history, truth, promise);
+        Case { promise, history, truth, people, faults: Faults::of(history) }
+    }
+
+    /// The first entry later than that; none if the history does not reach so far.
+    pub fn first_after(&self, us: u64) -> Option<usize> {
+        let at = self.history.partition_point(|entry| entry.at_us <= us);
+        (at < self.history.len()).then_some(at)
+    }
+
+    /// The entry by which the contender should have gone, if it had no business there any more from
+    /// that moment on, has not gone, and its session goes on.
+    pub fn overdue(
+        &self,
+        person: &Person<'_>,
+        contender: &Contender<'_>,
+        from: Moment,
+    ) -> Option<usize> {
+        let patience = self.truth.timeout_us(contender.owner).saturating_add(CLEAN_UP_US);
+        let due = self.faults.due(person.host, from.us, patience)?;
+        let is_before = |end: Option<Moment>| end.is_some_and(|end| end.us <= due);
+        let session = self.truth.session(contender.owner)?;
+        if is_before(contender.deleted_at()) || is_before(session.lost) {
+            return None;
+        }
+        self.first_after(due)
+    }
+}

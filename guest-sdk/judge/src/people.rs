@@ -1,0 +1,395 @@
+//! Who took part: participants, what they were asked and told, and what they believed.
+
+use std::collections::BTreeMap;
+
+use crate::history::{
+    CallId, Change, Entry, FaultKind, HostId, Outcome, ParticipantId, Told, What,
+};
+use crate::truth::{Contender, Truth, split};
+use crate::{Moment, Promise, Stay};
+
+/// Everybody of a history, taken down in one pass.
+#[derive(Debug, Default)]
+pub struct People<'a> {
+    persons: BTreeMap<ParticipantId, Person<'a>>,
+    calls: Vec<Call<'a>>,
+    beliefs: Vec<Belief<'a>>,
+    /// Who asked for a contender, by its number.
+    askers: BTreeMap<usize, ParticipantId>,
+    /// The belief that a contender first gave rise to, by its number.
+    granted: BTreeMap<usize, usize>,
+}
+
+/// A participant.
+#[derive(Debug)]
+pub struct Person<'a> {
+    /// Its number.
+    pub id: ParticipantId,
+    /// Where it is.
+    pub host: HostId,
+    /// Its session, as long as it lives.
+    pub session: i64,
+    /// The absolute path of what it sees as `/`.
+    pub mount: &'a str,
+    /// How it ended, if it did.
+    pub end: Option<End>,
+    /// Whoever asked it to leave has given up what it holds, and what it may come to hold.
+    is_leaving: bool,
+    calls: Vec<usize>,
+    beliefs: Vec<usize>,
+}
+
+/// How a participant ended.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    /// It said so.
+    Told(Moment),
+    /// With its host.
+    Killed(Moment),
+}
+
+impl End {
+    /// When.
+    pub fn when(self) -> Moment {
+        match self {
+            End::Told(when) | End::Killed(when) => when,
+        }
+    }
+}
+
+/// A call of an operation.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// Its number.
+    pub id: CallId,
+    /// Whose.
+    pub who: ParticipantId,
+    /// What was called.
+    pub operation: &'a str,
+    /// When it was called.
+    pub invoked: Moment,
+    /// When it was answered, and with what.
+    pub answered: Option<(Moment, &'a Outcome)>,
+}
+
+impl Call<'_> {
+    /// Whether it was under way at that entry, as far as its caller knew.
+    fn covers(&self, at: usize) -> bool {
+        self.invoked.at <= at && self.answered.is_none_or(|(answered, _)| answered.at >= at)
+    }
+
+    fn was_refused(&self) -> bool {
+        matches!(self.answered, Some((_, Outcome::Busy)))
+    }
+}
+
+/// What a participant was told that it holds, and for how long it could believe so.
+#[derive(Debug)]
+pub struct Belief<'a> {
+    /// Whose.
+    pub who: ParticipantId,
+    /// The claim's znode.
+    pub path: &'a str,
+    /// The fence that it was told.
+    pub fence: u64,
+    /// The entry at which the wait for it began.
+    pub asked: usize,
+    /// When it was told.
+    pub since: Moment,
+    /// When and how it ended, if it did.
+    pub over: Option<(Moment, Over)>,
+    /// The contender of that path, if the log has one.
+    pub contender: Option<&'a Contender<'a>>,
+}
+
+/// How a belief ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Over {
+    /// Given up.
+    Released,
+    /// Told, or nobody is there any more to be told.
+    Lost,
+}
+
+impl Belief<'_> {
+    /// Whether it is still believed after that entry.
+    pub fn lasts_beyond(&self, at: usize) -> bool {
+        self.over.is_none_or(|(over, _)| over.at > at)
+    }
+
+    /// Whether it is still believed after that time.
+    pub fn lasts_after(&self, us: u64) -> bool {
+        self.over.is_none_or(|(over, _)| over.us > us)
+    }
+}
+
+/// A `contend` under way.
+struct Contending<'a> {
+    who: ParticipantId,
+    number: u64,
+    session: i64,
+    parents: &'a [String],
+}
+
+impl<'a> People<'a> {
+    /// Of a history.
+    pub fn of(history: &'a [Entry], truth: &'a Truth<'a>, promise: &Promise) -> Self {
+        let mut people = People::default();
+        let mut contending: Vec<Contending<'a>> = Vec::new();
+        for (at, entry) in history.iter().enumerate() {
+            let now = Moment::of(at, entry);
+            match &entry.what {
+                What::Joined { participant, host, session, mount } => {
+                    people.join(*participant, *host, *session, mount);
+                }
+                What::Invoked { .. } | What::Returned { .. } => {
+                    people.note_call(now, &entry.what);
+                }
+                What::Leaving { participant } => {
+                    people.end_beliefs(*participant, now, Over::Released, |_| true);
+                    if let Some(person) = people.persons.get_mut(participant) {
+                        person.is_leaving = true;
+                    }
+                }
+                What::Told { participant, notice } => {
+                    people.hear(now, *participant, notice, truth, promise);
+                }
+                What::Fault { fault: FaultKind::HostKill, host, .. } => people.kill(now, *host),
+                What::HostCall { participant, number, name, paths } if contends(name) => {
+                    let Some(person) = people.persons.get(participant) else {
+                        continue;
+                    };
+                    contending.push(Contending {
+                        who: *participant,
+                        number: *number,
+                        session: person.session,
+                        parents: paths,
+                    });
+                }
+                What::HostCallAnswered { participant, number, created, .. } => {
+                    contending.retain(|it| it.number != *number);
+                    let created = created.as_deref().and_then(|path| truth.find(path, at));
+                    if let Some(created) = created {
+                        people.askers.insert(created.id, *participant);
+                    }
+                }
+                What::Txn { changes, .. } => {
+                    people.guess_askers(at, changes, truth, &contending);
+                }
+                _ => {}
+            }
+        }
+        people
+    }
+
+    /// Everybody, in the order of their numbers.
+    pub fn persons(&self) -> impl Iterator<Item = &Person<'a>> {
+        self.persons.values()
+    }
+
+    /// One of them.
+    pub fn person(&self, id: ParticipantId) -> Option<&Person<'a>> {
+        self.persons.get(&id)
+    }
+
+    /// The beliefs in the order in which they began.
+    pub fn beliefs(&self) -> &[Belief<'a>] {
+        &self.beliefs
+    }
+
+    /// A participant's beliefs in the order in which they began.
+    pub fn beliefs_of(&self, id: ParticipantId) -> impl DoubleEndedIterator<Item = &Belief<'a>> {
+        let own = self.persons.get(&id).map_or(&[][..], |person| person.beliefs.as_slice());
+        own.iter().filter_map(|index| self.beliefs.get(*index))
+    }
+
+    /// The calls in the order in which they were made.
+    pub fn calls(&self) -> &[Call<'a>] {
+        &self.calls
+    }
+
+    /// The call that its component was busy with at that entry.
+    pub fn call_at(&self, id: ParticipantId, at: usize) -> Option<&Call<'a>> {
+        let own = self.persons.get(&id)?.calls.as_slice();
+        let earlier = own.partition_point(|index| {
+            self.calls.get(*index).is_some_and(|call| call.invoked.at <= at)
+        });
+        let earlier = own.iter().take(earlier).rev().filter_map(|index| self.calls.get(*index));
+        // One at a time is worked at; what comes meanwhile is refused.
+        earlier.filter(|call| !call.was_refused()).take_while(|call| call.covers(at)).last()
+    }
+
+    /// Who asked for a contender, if that can be known.
+    pub fn asker(&self, contender: &Contender<'_>) -> Option<&Person<'a>> {
+        self.persons.get(self.askers.get(&contender.id)?)
+    }
+
+    /// What its participant believed when it was told to hold the contender, if it was.
+    pub fn granted(&self, contender: &Contender<'_>) -> Option<&Belief<'a>> {
+        self.beliefs.get(*self.granted.get(&contender.id)?)
+    }
+
+    fn join(&mut self, id: ParticipantId, host: HostId, session: i64, mount: &'a str) {
+        let (calls, beliefs) = (Vec::new(), Vec::new());
+        let person =
+            Person { id, host, session, mount, end: None, is_leaving: false, calls, beliefs };
+        self.persons.insert(id, person);
+    }
+
+    fn note_call(&mut self, now: Moment, what: &'a What) {
+        match what {
+            What::Invoked { participant, call, operation, .. } => {
+                if let Some(person) = self.persons.get_mut(participant) {
+                    person.calls.push(self.calls.len());
+                }
+                self.calls.push(Call {
+                    id: *call,
+                    who: *participant,
+                    operation,
+                    invoked: now,
+                    answered: None,
+                });
+            }
+            What::Returned { participant, call, outcome } => {
+                if let Some(call) = self.own_call(*participant, *call) {
+                    call.answered.get_or_insert((now, outcome));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn own_call(&mut self, who: ParticipantId, id: CallId) -> Option<&mut Call<'a>> {
+        let own = &self.persons.get(&who)?.calls;
+        let is_it = |index: &&usize| self.calls.get(**index).is_some_and(|call| call.id == id);
+        let index = *own.iter().rev().find(is_it)?;
+        self.calls.get_mut(index)
+    }
+
+    fn hear(
+        &mut self,
+        now: Moment,
+        who: ParticipantId,
+        notice: &'a Told,
+        truth: &'a Truth<'a>,
+        promise: &Promise,
+    ) {
+        match notice {
+            Told::Waiting { path } => {
+                if let Some(contender) = truth.find(path, now.at) {
+                    self.askers.insert(contender.id, who);
+                }
+            }
+            Told::Held { path, fence } => {
+                let contender = truth.find(path, now.at);
+                if let Some(contender) = contender {
+                    self.askers.entry(contender.id).or_insert(who);
+                }
+                self.believe(now, who, path, *fence, contender, promise);
+                if self.persons.get(&who).is_some_and(|person| person.is_leaving) {
+                    self.end_beliefs(who, now, Over::Released, |_| true);
+                }
+            }
+            Told::Released { path } => {
+                self.end_beliefs(who, now, Over::Released, |belief| belief.path == path);
+            }
+            Told::Lost { .. } => self.end_beliefs(who, now, Over::Lost, |_| true),
+            Told::Ended { .. } => {
+                self.end_beliefs(who, now, Over::Lost, |_| true);
+                if let Some(person) = self.persons.get_mut(&who) {
+                    person.end.get_or_insert(End::Told(now));
+                }
+            }
+            Told::Suspended | Told::Resumed | Told::Emitted { .. } => {}
+        }
+    }
+
+    fn believe(
+        &mut self,
+        since: Moment,
+        who: ParticipantId,
+        path: &'a str,
+        fence: u64,
+        contender: Option<&'a Contender<'a>>,
+        promise: &Promise,
+    ) {
+        let is_known = |belief: &Belief<'_>| {
+            belief.over.is_none() && belief.path == path && belief.fence == fence
+        };
+        if self.beliefs_of(who).next_back().is_some_and(is_known) {
+            return;
+        }
+        let invoked = self.call_at(who, since.at).map(|call| call.invoked.at);
+        let created = contender.map(|contender| contender.created.at);
+        let asked = match promise.stay {
+            Stay::WithCall => invoked.or(created),
+            // Those go on by themselves, and no call may be under way, or another one.
+            Stay::BeyondCall => invoked.into_iter().chain(created).min(),
+        };
+        let asked = asked.unwrap_or(since.at);
+        let index = self.beliefs.len();
+        if let Some(person) = self.persons.get_mut(&who) {
+            person.beliefs.push(index);
+        }
+        if let Some(contender) = contender {
+            self.granted.entry(contender.id).or_insert(index);
+        }
+        self.beliefs.push(Belief { who, path, fence, asked, since, over: None, contender });
+    }
+
+    fn end_beliefs(
+        &mut self,
+        who: ParticipantId,
+        now: Moment,
+        how: Over,
+        which: impl Fn(&Belief<'_>) -> bool,
+    ) {
+        let own = self.persons.get(&who).map_or(&[][..], |person| person.beliefs.as_slice());
+        for index in own {
+            let belief = self.beliefs.get_mut(*index);
+            if let Some(belief) = belief.filter(|it| it.over.is_none() && which(it)) {
+                belief.over = Some((now, how));
+            }
+        }
+    }
+
+    fn kill(&mut self, now: Moment, host: Option<HostId>) {
+        let on_it = |person: &&Person<'_>| host.is_none_or(|host| person.host == host);
+        let killed: Vec<_> = self.persons.values().filter(on_it).map(|person| person.id).collect();
+        for id in killed {
+            self.end_beliefs(id, now, Over::Lost, |_| true);
+            if let Some(person) = self.persons.get_mut(&id) {
+                person.end.get_or_insert(End::Killed(now));
+            }
+        }
+    }
+
+    /// A contender whose `contend` is never answered belongs to the only one that can have asked.
+    fn guess_askers(
+        &mut self,
+        at: usize,
+        changes: &[Change],
+        truth: &'a Truth<'a>,
+        contending: &[Contending<'_>],
+    ) {
+        for change in changes {
+            let Change::Created { path, ephemeral_owner, .. } = change else {
+                continue;
+            };
+            let Some((contender, (parent, _))) = truth.find(path, at).zip(split(path)) else {
+                continue;
+            };
+            let mut asking = contending.iter().filter(|asking| {
+                asking.session == *ephemeral_owner && asking.parents.iter().any(|it| it == parent)
+            });
+            if let (Some(only), None) = (asking.next(), asking.next()) {
+                self.askers.entry(contender.id).or_insert(only.who);
+            }
+        }
+    }
+}
+
+/// Whether a host call makes a contender.
+fn contends(host_call: &str) -> bool {
+    matches!(host_call, "contend" | "contend-and-list")
+}

@@ -1,0 +1,54 @@
+//! `wok lock` and `wok elect`: shorthands of `wok hold` for stock recipes.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::exit::Failure;
+use super::hold::HoldOptions;
+use super::joining::Target;
+use super::output::Printer;
+use crate::modules::ModuleSource;
+
+/// The examples of `wok lock`.
+pub(super) const LOCK_EXAMPLES: &str = "Examples:\n  \
+    wok lock --connect zk1:2181,zk2:2181,zk3:2181 /locks/backup -- ./backup.sh\n  \
+    wok lock --connect zk1:2181 --wait 10s /locks/a -- sh -c 'echo fence $WOK_FENCE'";
+
+/// The examples of `wok elect`.
+pub(super) const ELECT_EXAMPLES: &str = "Examples:\n  \
+    wok elect --connect zk1:2181,zk2:2181,zk3:2181 /election/scheduler -- ./scheduler --active\n  \
+    wok elect --connect zk1:2181 /election/a -- sh -c 'echo term $WOK_FENCE; sleep 60'";
+
+// No doc comment: each command has a help of its own, where the commands are listed.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The recipe's znode. It is created where it is missing.
+    path: String,
+
+    /// The command and its arguments.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+
+    #[command(flatten)]
+    options: HoldOptions,
+}
+
+impl Arguments {
+    /// Holds a stock recipe by one of its operations.
+    pub(super) fn execute(
+        self,
+        recipe: &str,
+        operation: &str,
+        printer: &Printer,
+    ) -> Result<ExitCode, Failure> {
+        let target = Target {
+            module: ModuleSource::Stock(recipe.to_owned()),
+            mount: self.path,
+            operation: operation.to_owned(),
+            arguments: serde_json::json!({}),
+        };
+        self.options.execute(target, self.command, printer)
+    }
+}

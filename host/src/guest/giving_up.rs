@@ -1,0 +1,158 @@
+//! What a component has claimed, and how the followers learn that it gives it up.
+//!
+//! They are told when the write that does it is answered: a write that is refused gives nothing up.
+//! But where something depends on the claim, such as a command, that has to end before the znodes
+//! go, for somebody else may hold them then. It ends when it is told, so then it is told before.
+
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::state::State;
+use super::surroundings::Voice;
+use crate::session::{self, Fence, Seat};
+
+/// Znodes that were claimed as one. Paths are absolute.
+#[derive(Debug)]
+pub(super) struct Claimed {
+    /// The first is the one that was told.
+    pub(super) paths: Vec<String>,
+    pub(super) fence: Fence,
+}
+
+impl Claimed {
+    fn told(&self) -> &str {
+        self.paths.first().map_or("", String::as_str)
+    }
+
+    fn has(&self, path: &str) -> bool {
+        self.paths.iter().any(|it| it == path)
+    }
+}
+
+/// What some requests give up if they are carried out.
+pub(super) struct GivingUp {
+    /// The znodes that each of them deletes, by its place among them.
+    deleted: Vec<(usize, String)>,
+    /// The claims that they belong to, as they were told.
+    claims: Vec<(String, Fence)>,
+    voice: Arc<dyn Voice>,
+    is_told: Arc<AtomicBool>,
+}
+
+impl GivingUp {
+    /// Has the followers told once the session waits for what depends on the claim, and not before.
+    pub(super) fn telling<T>(
+        &self,
+        seat: Arc<Seat>,
+        request: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = T> + Send + 'static {
+        let (voice, is_told) = (Arc::clone(&self.voice), Arc::clone(&self.is_told));
+        let claims: Vec<_> = self.claims.iter().map(|(path, _)| path.clone()).collect();
+        async move {
+            let told = async {
+                seat.until_waited_for().await;
+                is_told.store(true, Ordering::Release);
+                claims.iter().for_each(|path| voice.released(path));
+                pending::<Infallible>().await
+            };
+            tokio::select! {
+                biased;
+                answer = request => answer,
+                never = told => match never {},
+            }
+        }
+    }
+}
+
+impl State {
+    /// What of the claim the requests give up; none, as mostly, if nothing.
+    pub(super) fn giving_up<'a>(
+        &self,
+        requests: impl IntoIterator<Item = &'a session::Request>,
+    ) -> Option<GivingUp> {
+        if self.claimed.is_empty() {
+            return None;
+        }
+        let (mut deleted, mut claims) = (Vec::new(), Vec::new());
+        for (place, request) in requests.into_iter().enumerate() {
+            for path in deletions(request) {
+                let Some(claimed) = self.claimed.iter().find(|it| it.has(path)) else { continue };
+                deleted.push((place, path.to_owned()));
+                let claim = (claimed.told().to_owned(), claimed.fence);
+                if !claims.contains(&claim) {
+                    claims.push(claim);
+                }
+            }
+        }
+        let voice = Arc::clone(&self.surroundings.voice);
+        (!deleted.is_empty()).then(|| GivingUp { deleted, claims, voice, is_told: Arc::default() })
+    }
+
+    /// The requests were answered: those for which `is_done` have given up what they delete.
+    pub(super) fn given_up(&mut self, what: GivingUp, is_done: impl Fn(usize) -> bool) {
+        let GivingUp { deleted, claims, is_told, .. } = what;
+        let is_told = is_told.load(Ordering::Acquire);
+        for (_, path) in deleted.iter().filter(|(place, _)| is_done(*place)) {
+            self.forget_claim(path, is_told);
+        }
+        // Of a write that was withdrawn nobody knows whether it happened: the claim's watch tells.
+        if !is_told || self.surroundings.scope.is_cancelled() {
+            return;
+        }
+        for (path, fence) in claims {
+            // What was told has not come to pass.
+            if self.claimed.iter().any(|it| it.has(&path)) && self.surroundings.seat.is_live() {
+                self.surroundings.voice.held(&path, fence);
+            }
+        }
+    }
+
+    /// Tells that a claim is given up, if the znode at `path` is one of its own.
+    pub(super) fn released(&mut self, path: &str) {
+        self.forget_claim(path, false);
+    }
+
+    fn forget_claim(&mut self, path: &str, is_told: bool) {
+        if let Some(at) = self.claimed.iter().position(|it| it.has(path)) {
+            let claimed = self.claimed.swap_remove(at);
+            if !is_told {
+                self.surroundings.voice.released(claimed.told());
+            }
+        }
+    }
+
+    /// Tells that the znodes are claimed, in the place of earlier ones that the writes have deleted.
+    pub(super) fn claimed(
+        &mut self,
+        paths: Vec<String>,
+        fence: Fence,
+        replaced: &[session::Write],
+    ) {
+        let is_replaced = |it: &Claimed| {
+            let mut deleted = replaced.iter().filter_map(deleted);
+            deleted.any(|path| it.has(path)) || paths.iter().any(|path| it.has(path))
+        };
+        self.claimed.retain(|it| !is_replaced(it));
+        let claimed = Claimed { paths, fence };
+        self.surroundings.voice.held(claimed.told(), fence);
+        self.claimed.push(claimed);
+    }
+}
+
+fn deletions(request: &session::Request) -> impl Iterator<Item = &str> {
+    let writes = match request {
+        session::Request::Write(write) => std::slice::from_ref(write),
+        session::Request::Multi(writes) => writes,
+        _ => &[],
+    };
+    writes.iter().filter_map(deleted)
+}
+
+fn deleted(write: &session::Write) -> Option<&str> {
+    match write {
+        session::Write::Delete { path, .. } => Some(path),
+        _ => None,
+    }
+}

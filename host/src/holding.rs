@@ -1,0 +1,14 @@
+//! From "held" to a running command and back.
+//!
+//! [`acquire`](acquire()) calls an operation until it holds a claim; [`run_while_held`] has a
+//! guardian run a command for as long as the claim is held, and not a moment longer. [`Keep`] does
+//! both again and again, for a recipe that the config tells to run.
+
+mod acquire;
+mod command;
+mod keep;
+mod told;
+
+pub use acquire::{Acquire, Attempt, acquire};
+pub use command::{CommandEnd, Instruction, run_while_held};
+pub use keep::{Keep, Kept};

@@ -1,0 +1,145 @@
+//! Calling an operation until it holds a claim.
+
+use std::fmt;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::guest::Arguments;
+use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
+use crate::session::Held;
+
+/// How an attempt to hold a claim ended.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Attempt {
+    /// It is held.
+    Held(Held),
+    /// The operation ended without a claim, and none will come of it.
+    NotHeld(Value),
+    /// The deadline passed, or the caller withdrew.
+    Cancelled,
+    /// The operation answered an error of its own.
+    Refused(Value),
+    /// Another operation of the participant is under way.
+    Busy,
+    /// The participant ended first.
+    Ended(Ending),
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attempt::Held(held) => write!(f, "holding {} with fence {}", held.path, held.fence),
+            Attempt::NotHeld(answer) => write!(f, "no claim: it answered {answer}"),
+            Attempt::Cancelled => f.write_str("cancelled"),
+            Attempt::Refused(error) => write!(f, "it answered the error {error}"),
+            Attempt::Busy => f.write_str("another operation is under way"),
+            Attempt::Ended(ending) => ending.fmt(f),
+        }
+    }
+}
+
+/// What an acquire is called with.
+#[derive(Debug)]
+pub struct Acquire {
+    /// The operation and its arguments.
+    pub arguments: Arguments,
+    /// When to give up.
+    pub deadline: Option<Instant>,
+    /// Cancelled to withdraw.
+    pub withdrawn: CancellationToken,
+}
+
+/// Calls an operation and follows the participant until it holds a claim, or never will. An
+/// operation that returns at once and goes on by itself, as an election's, is followed on.
+///
+/// `observe` sees every notice but those of claims and of the end. When this completes, nothing
+/// that was told before the claim waits in the follower any more.
+///
+/// # Cancellation
+/// Withdraws the call.
+pub async fn acquire(
+    participant: &Participant,
+    follower: &mut Follower,
+    acquire: Acquire,
+    mut observe: impl FnMut(&Notice),
+) -> Attempt {
+    let Acquire { arguments, deadline, withdrawn } = acquire;
+    let call = Call { arguments, deadline, withdrawn: Some(withdrawn.clone()) };
+    let mut call = std::pin::pin!(participant.call(call));
+    let answer = loop {
+        // Both are cancel-safe: the call is kept across turns, notices stay queued.
+        tokio::select! {
+            biased;
+            answer = &mut call => break answer,
+            notice = follower.next() => match heard(notice, &mut observe) {
+                Heard::Ended(ending) => return Attempt::Ended(ending),
+                // The answer says what is held when the operation is over.
+                Heard::Held(_) | Heard::Other => {}
+            },
+        }
+    };
+    // All that was told before the answer is here by now, and older than what the answer says.
+    while let Some(notice) = follower.next().now_or_never() {
+        if let Heard::Ended(ending) = heard(notice, &mut observe) {
+            return Attempt::Ended(ending);
+        }
+    }
+    match answer {
+        Ok(Answer { value: Err(error), .. }) => return Attempt::Refused(error),
+        Ok(Answer { claim: Some(held), .. }) => return Attempt::Held(held),
+        Ok(Answer { value: Ok(value), watches: false, .. }) => return Attempt::NotHeld(value),
+        // It goes on by itself, or its last notice says why it does not.
+        Ok(Answer { watches: true, .. }) | Err(CallError::Ended) => {}
+        Err(CallError::Cancelled) => return Attempt::Cancelled,
+        Err(CallError::Busy) => return Attempt::Busy,
+    }
+    let mut given_up = std::pin::pin!(until(deadline, &withdrawn));
+    loop {
+        // Cancel-safe: one is kept across turns, notices stay queued.
+        tokio::select! {
+            biased;
+            () = &mut given_up => return Attempt::Cancelled,
+            notice = follower.next() => match heard(notice, &mut observe) {
+                // It may have waited here for so long that the claim is given up again.
+                Heard::Held(held) if participant.holds() => return Attempt::Held(held),
+                Heard::Ended(ending) => return Attempt::Ended(ending),
+                Heard::Held(_) | Heard::Other => {}
+            },
+        }
+    }
+}
+
+/// What a notice means for an attempt.
+enum Heard {
+    Held(Held),
+    Ended(Ending),
+    Other,
+}
+
+fn heard(notice: Option<Notice>, observe: &mut impl FnMut(&Notice)) -> Heard {
+    match notice {
+        Some(Notice::Held(held)) => Heard::Held(held),
+        Some(Notice::Released { .. }) => Heard::Other,
+        Some(Notice::Ended(ending)) => Heard::Ended(ending),
+        Some(notice) => {
+            observe(&notice);
+            Heard::Other
+        }
+        // Its end was told before it was asked to acquire.
+        None => Heard::Ended(Ending::Left),
+    }
+}
+
+async fn until(deadline: Option<Instant>, withdrawn: &CancellationToken) {
+    match deadline {
+        Some(deadline) => {
+            // Either of the two is what is waited for.
+            tokio::time::timeout_at(deadline, withdrawn.cancelled()).await.ok();
+        }
+        None => withdrawn.cancelled().await,
+    }
+}

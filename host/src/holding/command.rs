@@ -1,0 +1,170 @@
+//! A command that runs while a claim is held, and not a moment longer.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::guardian::{GuardedCommand, Guardian, GuardianError, KillReason, Outcome};
+use crate::participant::{Ending, Follower, Loss, Notice, Participant};
+use crate::session::{Held, SessionLoss};
+use crate::tasks::Tasks;
+
+/// How often the guardian is told the deadline: as often as the session's own is looked at.
+const EXTEND: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether the same processes still cannot be killed.
+const STUBBORN: Duration = Duration::from_secs(1);
+
+/// How a command that ran under a claim ended. Nothing of it is left.
+#[derive(Debug, Clone)]
+pub enum CommandEnd {
+    /// By itself, or because it was asked to; the claim is still held.
+    Ended(Outcome),
+    /// It was killed though wok had not ordered that, and nothing is known of a loss.
+    Killed(KillReason),
+    /// It was ended because the claim was lost.
+    Lost(Loss),
+    /// It was ended because the module gave the claim up.
+    Released,
+}
+
+/// What the command's user wants of it while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instruction {
+    /// Pass a signal on.
+    Signal(Signal),
+    /// Stop it in order.
+    Stop,
+}
+
+/// Runs a command until it ends or the claim does, with `WOK_FENCE` and `WOK_CLAIM_PATH` in its
+/// environment. While it runs, the claim's znodes are not
+/// deleted by this host, so that whoever holds it next finds nothing of the command alive.
+///
+/// The guardian is told the deadline by one of `tasks`: it waits for nobody else.
+///
+/// # Errors
+/// The command was not started.
+///
+/// # Cancellation
+/// Kills the command at once.
+pub async fn run_while_held(
+    tasks: &Tasks,
+    participant: &Participant,
+    follower: &mut Follower,
+    held: &Held,
+    mut command: GuardedCommand,
+    mut instructions: mpsc::Receiver<Instruction>,
+) -> Result<CommandEnd, GuardianError> {
+    // Before the start: a claim that is being given up waits for what depends on it.
+    let _dependent = participant.depend();
+    command.env.push(("WOK_FENCE".into(), held.fence.to_string().into()));
+    command.env.push(("WOK_CLAIM_PATH".into(), held.path.clone().into()));
+    let guardian = Arc::new(Guardian::spawn(command, participant.deadline())?);
+    let _extending = extend(tasks, participant, &guardian);
+    let mut stubborn = std::pin::pin!(tell_the_stubborn(&guardian, &held.path));
+    // Kept across turns: it looks round by its own clock, whatever else happens here.
+    let mut waiting = std::pin::pin!(guardian.wait());
+    let mut ended_by = None;
+    let outcome = loop {
+        // All are cancel-safe: two are kept, and notices and instructions stay queued.
+        tokio::select! {
+            biased;
+            outcome = &mut waiting => break outcome,
+            Some(instruction) = instructions.recv() => match instruction {
+                Instruction::Signal(signal) => guardian.signal(signal),
+                Instruction::Stop => guardian.stop(),
+            },
+            notice = follower.next(), if ended_by.is_none() => {
+                ended_by = react(&guardian, notice);
+            }
+            never = &mut stubborn => match never {},
+        }
+    };
+    Ok(match (ended_by, outcome) {
+        (Some(end), _) => end,
+        // The guardian knows no other deadline than the session's.
+        (None, Outcome::Killed(KillReason::Deadline)) => {
+            CommandEnd::Lost(Loss::Session(SessionLoss::Deadline))
+        }
+        (None, Outcome::Killed(reason)) => CommandEnd::Killed(reason),
+        (None, outcome) => CommandEnd::Ended(outcome),
+    })
+}
+
+/// Tells the guardian the deadline as long as the claim is held and the answer is kept. In a task
+/// of its own, so that nothing that a module says, and nobody who reads it, can delay it.
+fn extend(tasks: &Tasks, participant: &Participant, guardian: &Arc<Guardian>) -> DropGuard {
+    let (tenure, guardian) = (participant.tenure(), Arc::downgrade(guardian));
+    let ended = CancellationToken::new();
+    let guard = ended.clone().drop_guard();
+    tasks.spawn("deadline", async move {
+        let mut ticks = tokio::time::interval(EXTEND);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while ended.run_until_cancelled(ticks.tick()).await.is_some() {
+            // Only looked at here: dropping the guardian is what kills the command.
+            let Some(guardian) = guardian.upgrade() else { return };
+            if let Some(deadline) = tenure() {
+                guardian.extend(deadline);
+            }
+        }
+    });
+    guard
+}
+
+/// Says which processes cannot be killed, where there are any. For as long as they live nothing
+/// else happens under this claim.
+async fn tell_the_stubborn(guardian: &Guardian, path: &str) -> Infallible {
+    let (mut before, mut told) = (Vec::new(), Vec::new());
+    loop {
+        tokio::time::sleep(STUBBORN).await;
+        let survivors = guardian.survivors();
+        let stubborn: Vec<i32> =
+            survivors.iter().filter(|pid| before.contains(*pid)).copied().collect();
+        if !stubborn.is_empty() && stubborn != told {
+            let remedy = "end these processes; until then the recipe runs nothing else";
+            tracing::error!(claim = path, processes = ?stubborn, remedy, "the command cannot be killed");
+            told = stubborn;
+        }
+        before = survivors;
+    }
+}
+
+/// Ends the command if the notice says that the claim ends.
+fn react(guardian: &Guardian, notice: Option<Notice>) -> Option<CommandEnd> {
+    match notice {
+        // The claim is given up in order: its znode stays until the command is gone.
+        Some(Notice::Released { .. }) => {
+            guardian.stop();
+            Some(CommandEnd::Released)
+        }
+        Some(Notice::Lost(loss @ Loss::Fault(_))) => {
+            guardian.stop();
+            Some(CommandEnd::Lost(loss))
+        }
+        // Somebody else may hold it by now.
+        Some(Notice::Lost(loss) | Notice::Ended(Ending::Lost(loss))) => {
+            guardian.kill_now();
+            Some(CommandEnd::Lost(loss))
+        }
+        Some(Notice::Ended(Ending::Left)) => {
+            guardian.stop();
+            Some(CommandEnd::Released)
+        }
+        Some(Notice::Ended(Ending::Failed(fault))) => {
+            guardian.kill_now();
+            Some(CommandEnd::Lost(Loss::Fault(fault)))
+        }
+        // The follower was told of the end before this command was asked for.
+        None => {
+            guardian.kill_now();
+            Some(CommandEnd::Released)
+        }
+        Some(_) => None,
+    }
+}

@@ -1,0 +1,106 @@
+//! Znodes that have to be there before a recipe can work.
+
+use super::bounds::PIPELINE;
+use super::core::parent;
+use super::failure::{Failure, Refusal};
+use super::persistent::persistent_room;
+use super::request::{CreateMode, Reply, Request, Watching, Write};
+use super::seat::Seat;
+
+/// How often those that are missing are created: a parent may vanish between being created and being
+/// used, and a connection may be lost, but not again and again.
+const ATTEMPTS: usize = 10;
+
+impl Seat {
+    /// Creates the znodes that are missing, in their order, and missing parents as containers.
+    ///
+    /// Looks first: what is there already, as it mostly is, costs the ensemble no transaction.
+    ///
+    /// # Errors
+    /// Never `OutcomeUnknown`: a create whose reply was lost is sent again. After any other error
+    /// some of them may have been created.
+    ///
+    /// # Cancellation
+    /// Some of them may have been created.
+    pub async fn ensure(&self, paths: Vec<String>, mode: CreateMode) -> Result<(), Failure> {
+        if !matches!(mode, CreateMode::Persistent | CreateMode::Container) {
+            let text = "ensure creates persistent znodes and containers only";
+            return Err(Failure::Invalid(text.to_owned()));
+        }
+        if paths.len() > PIPELINE {
+            return Err(Failure::OverLimit(format!(
+                "ensure of {} znodes; the limit is {PIPELINE}: ask for them in parts",
+                paths.len()
+            )));
+        }
+        let mut missing = self.missing(paths).await?;
+        let mut mode = mode;
+        for _ in 0..ATTEMPTS {
+            let creates: Vec<_> = missing.iter().map(|path| create(path, mode)).collect();
+            self.check_persistent(creates.iter().map(persistent_room).sum()).await?;
+            let requests = creates.into_iter().map(Request::Write).collect();
+            let answers = self.core.send_all(requests).await?;
+            let (mut again, mut has_containers) = (Vec::new(), true);
+            for (path, answer) in missing.into_iter().zip(answers) {
+                let refusal = match answer {
+                    Ok(_) => {
+                        self.persistent().add(&path);
+                        continue;
+                    }
+                    Err(Failure::OutcomeUnknown) => {
+                        // If it is not there, that is found out when there is no room for more.
+                        self.persistent().add(&path);
+                        again.push(path);
+                        continue;
+                    }
+                    Err(Failure::Refused { refusal, .. }) => refusal,
+                    Err(other) => return Err(other),
+                };
+                match refusal {
+                    Refusal::NodeExists => {}
+                    Refusal::NoNode => again.push(path),
+                    // A server before 3.5 knows no containers.
+                    Refusal::Unimplemented if mode == CreateMode::Container => {
+                        has_containers = false;
+                        again.push(path);
+                    }
+                    other => return Err(other.into()),
+                }
+            }
+            missing = again;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if !has_containers {
+                mode = CreateMode::Persistent;
+            }
+            self.create_above(&missing).await?;
+        }
+        Err(Refusal::NoNode.into())
+    }
+
+    /// Those that are not there.
+    async fn missing(&self, paths: Vec<String>) -> Result<Vec<String>, Failure> {
+        let look = |path: &String| Request::Exists(path.clone(), Watching::No);
+        let answers = self.core.send_all(paths.iter().map(look).collect()).await?;
+        let looked = paths.into_iter().zip(answers);
+        let missing = looked.filter(|(_, answer)| !matches!(answer, Ok(Reply::Exists(Some(_), _))));
+        Ok(missing.map(|(path, _)| path).collect())
+    }
+
+    async fn create_above(&self, missing: &[String]) -> Result<(), Failure> {
+        let mut seen: Vec<&str> = Vec::new();
+        for above in missing.iter().filter_map(|path| parent(path)) {
+            if above != "/" && !seen.contains(&above) {
+                let created = self.core.create_parents(above).await?;
+                created.iter().for_each(|path| self.persistent().add(path));
+                seen.push(above);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn create(path: &str, mode: CreateMode) -> Write {
+    Write::Create { path: path.to_owned(), data: Vec::new(), mode }
+}

@@ -1,0 +1,224 @@
+//! Several writes in one transaction, and the claim that they take.
+
+use super::budget::Charge;
+use super::claims::Fence;
+use super::core::unexpected;
+use super::failure::{Failure, Refusal};
+use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::seat::Seat;
+use super::tickets::{GivingUp, UNTOLD, writes};
+use super::watch::Watch;
+
+/// A znode of a claim as it was read with a watch, or why it was not.
+pub(super) type Confirmed = Result<(Stat, Watch), Failure>;
+
+/// What ephemeral znodes turned out to be, by path. One that is not there has no metadata.
+type Looked = Vec<(String, Option<Stat>)>;
+
+impl Seat {
+    /// Makes all the writes or none, and claims znodes that they create: all of them, as one, with
+    /// one fence. What confirms them, and watches them, is read right behind the writes, as is the
+    /// metadata of other ephemeral znodes: servers do not tell it (ZOOKEEPER-4026, ZOOKEEPER-4667).
+    ///
+    /// All that one transaction creates has the same `czxid`, which is the fence.
+    ///
+    /// Znodes of an earlier claim that the writes delete are replaced where there is a new claim:
+    /// what depends on the earlier one goes on under it.
+    ///
+    /// # Errors
+    /// As [`submit`](Seat::submit), and `Invalid` for a claim that the writes do not create. If a
+    /// znode of the claim is gone when it is read, the writes were made and the claim is lost:
+    /// `NoNode` of the part that created it, and [`until_claim_lost`](Seat::until_claim_lost) tells.
+    ///
+    /// # Cancellation
+    /// The writes may have been made. Nothing is claimed, and an earlier claim stands as long as
+    /// its znodes do.
+    pub async fn multi(
+        &self,
+        writes: Vec<Write>,
+        claim: &[String],
+    ) -> Result<(Vec<Written>, Option<Fence>), Failure> {
+        let parts = parts_of_claim(&writes, claim)?;
+        if writes.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        // Paid before anything is created: a watch that nobody paid for could break the session.
+        let charges: Result<Vec<_>, _> = claim.iter().map(|it| self.account.charge(it)).collect();
+        let charges = charges?;
+        let requests = vec![Request::Multi(writes)];
+        let others = ephemerals(&requests, claim);
+        let behind =
+            claim.iter().map(|path| watching(path)).chain(others.iter().map(|path| look(path)));
+        let behind = behind.collect();
+        let giving_up = if claim.is_empty() { GivingUp::TheClaim } else { GivingUp::ItsZnodes };
+        let mut exchanged = self.exchange(requests, behind, giving_up).await?;
+        if !matches!(exchanged.answers.first(), Some(Ok(_))) {
+            let answer = self.enter(exchanged).pop();
+            return Err(answer.and_then(Result::err).unwrap_or(Failure::OutcomeUnknown));
+        }
+        let mut answers = std::mem::take(&mut exchanged.behind).into_iter();
+        let of_claim = answers.by_ref().take(claim.len()).collect();
+        let confirmed = self.confirm(claim, charges, of_claim).await?;
+        let looked = self.identify(others, answers.collect()).await?;
+        if !claim.is_empty() {
+            self.core.assure_contact().await?;
+        }
+
+        // From here nothing is waited for: a claim that is replaced is held all the time.
+        let taken = self.take(claim, &confirmed);
+        let mut written = match self.enter(exchanged).pop() {
+            Some(Ok(Reply::Multi(written))) => written,
+            Some(Ok(other)) => return Err(unexpected(&other)),
+            Some(Err(failure)) => return Err(failure),
+            None => return Err(Failure::OutcomeUnknown),
+        };
+        let seen = claim.iter().zip(&confirmed).map(|(path, confirmed)| {
+            (path.clone(), confirmed.as_ref().ok().map(|(stat, _)| *stat))
+        });
+        self.note_looked(&mut written, looked.into_iter().chain(seen));
+        if !claim.is_empty() && !self.is_live() {
+            return Err(Failure::SessionLost);
+        }
+        match taken {
+            Ok(fence) => Ok((written, fence)),
+            Err((place, failure)) => Err(at_part(parts.get(place).copied(), failure)),
+        }
+    }
+
+    /// What the reads behind a multi say of the znodes that are claimed.
+    async fn confirm(
+        &self,
+        claim: &[String],
+        charges: Vec<Charge>,
+        answers: Vec<Result<Reply, Failure>>,
+    ) -> Result<Vec<Confirmed>, Failure> {
+        let mut confirmed = Vec::with_capacity(claim.len());
+        for ((path, charge), answer) in claim.iter().zip(charges).zip(answers) {
+            let answer = match answer {
+                // Its connection was lost, and the multi's with it.
+                Err(Failure::OutcomeUnknown) => Box::pin(self.core.ask(watching(path))).await,
+                answer => answer,
+            };
+            confirmed.push(match answer.map(|reply| self.paid(path, charge, reply)) {
+                Ok(Reply::Data(_, stat, Some(watch))) if stat.ephemeral_owner == self.core.id() => {
+                    Ok((stat, watch))
+                }
+                Ok(Reply::Data(..)) => Err(Refusal::NoNode.into()),
+                Ok(other) => Err(unexpected(&other)),
+                Err(Failure::SessionLost) => return Err(Failure::SessionLost),
+                Err(failure) => Err(failure),
+            });
+        }
+        Ok(confirmed)
+    }
+
+    /// The metadata of the ephemeral znodes that a multi created, from the reads behind it.
+    pub(super) async fn identify(
+        &self,
+        paths: Vec<String>,
+        answers: Vec<Result<Reply, Failure>>,
+    ) -> Result<Looked, Failure> {
+        let mut looked = Vec::with_capacity(paths.len());
+        for (path, answer) in paths.into_iter().zip(answers) {
+            let found = match answer {
+                Ok(Reply::Exists(found, _)) => found,
+                // The server that answered the multi has the znode, so there is nothing to catch
+                // up with.
+                _ => Box::pin(self.core.stat(&path)).await?,
+            };
+            let found = found.filter(|found| found.ephemeral_owner == self.core.id());
+            looked.push((path, found));
+        }
+        Ok(looked)
+    }
+
+    /// Enters the metadata of ephemeral znodes into the ledger and into what is answered.
+    pub(super) fn note_looked(
+        &self,
+        written: &mut [Written],
+        looked: impl IntoIterator<Item = (String, Option<Stat>)>,
+    ) {
+        for (path, found) in looked {
+            self.note_finding(&path, found);
+            for it in &mut *written {
+                if let Written::Created(created, stat) = it
+                    && *created == path
+                    && stat.czxid == UNTOLD
+                {
+                    // Another client has deleted the znode meanwhile: there is no metadata to tell.
+                    *stat = found.unwrap_or_default();
+                }
+            }
+        }
+    }
+}
+
+/// The parts that create the znodes of a claim.
+fn parts_of_claim(writes: &[Write], claim: &[String]) -> Result<Vec<usize>, Failure> {
+    let mut parts = Vec::with_capacity(claim.len());
+    for path in claim {
+        let creates = |write: &Write| matches!(write, Write::Create { path: it, mode: CreateMode::Ephemeral, .. } if it == path);
+        match writes.iter().position(creates) {
+            Some(part) if !parts.contains(&part) => parts.push(part),
+            Some(_) => return Err(Failure::Invalid(format!("{path} is claimed twice"))),
+            None => {
+                return Err(Failure::Invalid(format!(
+                    "{path} is claimed, and no part of the multi creates an ephemeral znode there"
+                )));
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// The ephemeral znodes that multis among the requests create, but for those of a claim.
+pub(super) fn ephemerals(requests: &[Request], claim: &[String]) -> Vec<String> {
+    let multis = requests.iter().filter(|request| matches!(request, Request::Multi(_)));
+    let created = multis.flat_map(writes).filter_map(|write| match write {
+        Write::Create { path, mode: CreateMode::Ephemeral, .. } => Some(path),
+        _ => None,
+    });
+    created.filter(|path| !claim.contains(*path)).cloned().collect()
+}
+
+pub(super) fn look(path: &str) -> Request {
+    Request::Exists(path.to_owned(), Watching::No)
+}
+
+fn watching(path: &str) -> Request {
+    Request::GetData(path.to_owned(), Watching::Yes)
+}
+
+fn at_part(part: Option<usize>, failure: Failure) -> Failure {
+    match failure {
+        Failure::Refused { refusal, .. } => Failure::Refused { refusal, index: part },
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create(path: &str, mode: CreateMode) -> Write {
+        Write::Create { path: path.to_owned(), data: Vec::new(), mode }
+    }
+
+    #[test]
+    fn a_claim_names_each_ephemeral_znode_that_it_is_made_of_once() {
+        let writes = [
+            create("/item", CreateMode::Persistent),
+            create("/a", CreateMode::Ephemeral),
+            create("/b", CreateMode::Ephemeral),
+        ];
+        let parts = |claim: &[&str]| {
+            let claim: Vec<String> = claim.iter().map(|path| (*path).to_owned()).collect();
+            parts_of_claim(&writes, &claim)
+        };
+        assert_eq!(parts(&[]), Ok(Vec::new()));
+        assert_eq!(parts(&["/b", "/a"]), Ok(vec![2, 1]));
+        for claim in [&["/item"][..], &["/c"], &["/a", "/a"]] {
+            assert!(matches!(parts(claim), Err(Failure::Invalid(_))), "{claim:?}");
+        }
+    }
+}

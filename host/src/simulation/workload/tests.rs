@@ -1,0 +1,164 @@
+use super::*;
+use crate::guest::CompileCache;
+use crate::modules::ModuleSource;
+use crate::simulation::world;
+
+fn stock(name: &str) -> Subject {
+    let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
+    Subject::new(name, &bytes, None, CompileCache::Off).unwrap()
+}
+
+#[track_caller]
+fn refused(subject: &Subject, text: &str, expected: &str) {
+    let error = Workload::declared(&subject.module, "w.toml", text).unwrap_err().to_string();
+    assert!(error.starts_with(expected), "{error:?} is not {expected:?}");
+}
+
+/// A workload of the election with these steps in its round.
+fn round(steps: &str) -> String {
+    format!("[[roles]]\nname = \"a\"\nround = [\n{steps}\n]\n")
+}
+
+#[test]
+fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
+    let subject = stock("leader-election");
+    let call = |inner: &str| round(&format!("  {{ call = {{ {inner} }} }},"));
+    for (text, expected) in [
+        ("roles = [".to_owned(), "w.toml:1:10: "),
+        ("rolls = []".to_owned(), "w.toml:1:1: unknown field `rolls`"),
+        ("roles = []".to_owned(), "w.toml:1:9: nobody does anything"),
+        (round("").replace("\n]", "]"), "w.toml:2:8: a round of a has no steps"),
+        (round("  { cal = {} },"), "w.toml:4:5: unknown variant `cal`"),
+        (
+            call("operation = \"volunter\""),
+            "w.toml:4:26: leader-election has no operation volunter",
+        ),
+        (call("operation = \"announce\""), "w.toml:4:26: "),
+        (call("operation = \"announce\", arguments = { dat = \"a\" }"), "w.toml:4:50: "),
+        (call("operation = \"announce\", draw = { data = { between = [1, 2] } }"), "w.toml:4:54: "),
+        (
+            call("operation = \"announce\", arguments = { data = \"$item.path\" }"),
+            "w.toml:4:50: $item: no call of this role has bind = \"item\"",
+        ),
+        (
+            call("operation = \"resign\", bind = \"it\""),
+            "w.toml:4:43: resign answers nothing, so that there is nothing to bind",
+        ),
+        (call("operation = \"leader\", bind = \"It\""), "w.toml:4:43: \"It\" is no name"),
+        (
+            call("operation = \"leader\", deadline-ms = [5, 1]"),
+            "w.toml:4:50: [low, high]: low is not above high",
+        ),
+        (
+            call("operation = \"leader\", deadline-percent = 50"),
+            "w.toml:4:26: deadline-percent without deadline-ms",
+        ),
+        (round("  { do = \"x\" },"), "w.toml:4:10: no steps are called x"),
+        (
+            format!("{}[steps]\nx = [{{ do = \"x\" }}]\n", round("  { do = \"x\" },")),
+            "w.toml:7:13: x leads back to itself",
+        ),
+        (round("  { sometimes = { percent = 101, steps = [] } },"), "w.toml:4:29: 101: from 0"),
+        (round("  { one-of = [] },"), "w.toml:4:14: one-of: there is nothing with a weight"),
+        (
+            round("  { repeat = { times = 500, steps = [\"leave\"] } },"),
+            "w.toml:2:8: a round of a has up to 500 steps",
+        ),
+        (round("  { work = { ms = 5, long-ms = 9 } },"), "w.toml:4:12: long-ms and long-percent"),
+        (
+            format!("live = [\"lead\"]\n{}", round("  \"leave\",")),
+            "w.toml:1:9: leader-election has no",
+        ),
+        (
+            format!("applications = 25\n{}", round("  \"leave\",")),
+            "w.toml:1:16: applications: from",
+        ),
+    ] {
+        refused(&subject, &text, expected);
+    }
+}
+
+#[test]
+fn a_reference_leads_only_to_what_is_answered() {
+    let subject = stock("leader-election");
+    let text = |reference: &str| {
+        round(&format!(
+            "  {{ call = {{ operation = \"volunteer\", bind = \"it\" }} }},\n  \
+             {{ call = {{ operation = \"announce\", arguments = {{ data = \"{reference}\" }} }} }},"
+        ))
+    };
+    Workload::declared(&subject.module, "w.toml", &text("$it.path")).unwrap();
+    Workload::declared(&subject.module, "w.toml", &text("$$it.size")).unwrap();
+    refused(&subject, &text("$it.size"), "w.toml:5:50: $it: what volunteer answers has no size");
+}
+
+/// The first plan of a workload.
+fn planned(subject: &Subject, text: &str) -> Plan {
+    let workload = Workload::declared(&subject.module, "w.toml", text).unwrap();
+    let subject = subject.clone().used_as(workload);
+    let plan = plan(&subject, 1);
+    world::check(&subject, &plan).unwrap();
+    plan
+}
+
+#[test]
+fn roles_are_dealt_by_their_shares_and_have_settings_of_their_own() {
+    let role = |name: &str, share: u32, format: &str| {
+        format!(
+            "[[roles]]\nname = \"{name}\"\nshare = {share}\nconfig = {{ format = \"{format}\" }}\n\
+             round = [{{ call = {{ operation = \"{name}\" }} }}]\n"
+        )
+    };
+    let text = "applications = 6\n".to_owned()
+        + &role("leader", 2, "kazoo")
+        + &role("observe", 1, "curator");
+    let plan = planned(&stock("leader-election"), &text);
+    let operation =
+        |it: &Application| it.steps.iter().find_map(Step::operation).unwrap().to_owned();
+    let operations: Vec<String> = plan.applications.iter().map(operation).collect();
+    assert_eq!(operations, ["leader", "leader", "observe", "leader", "leader", "observe"]);
+    let format = |it: &Application| it.config.clone().unwrap()["format"].clone();
+    let formats: Vec<Value> = plan.applications.iter().map(format).collect();
+    assert_eq!(formats, ["kazoo", "kazoo", "curator", "kazoo", "kazoo", "curator"]);
+}
+
+#[test]
+fn arguments_are_drawn_within_what_is_said_and_say_which_application_it_is() {
+    let text = "applications = 2\nrounds = 40\n".to_owned()
+        + &round(
+            "  { call = { operation = \"announce\", draw = { data = { one-of = [\"x\", \"y\"] } } } },\n  \
+             { call = { operation = \"announce\", draw = { data = { text = [2, 4] } } } },\n  \
+             { call = { operation = \"announce\", arguments = { data = \"by $application\" } } },",
+        );
+    let plan = planned(&stock("leader-election"), &text);
+    let mut texts = std::collections::BTreeSet::new();
+    for (number, application) in plan.applications.iter().enumerate() {
+        let calls = application.steps.iter().filter_map(|step| match step {
+            Step::Call { arguments, .. } => Some(arguments["data"].as_str().unwrap()),
+            _ => None,
+        });
+        for (nth, data) in calls.enumerate() {
+            match nth % 3 {
+                0 => assert!(data == "x" || data == "y", "{data}"),
+                1 => assert!((2..=4).contains(&data.len()), "{data}"),
+                _ => assert_eq!(data, format!("by {number}")),
+            }
+            texts.insert(data.to_owned());
+        }
+    }
+    assert!(texts.contains("x") && texts.contains("y") && texts.len() > 20, "{texts:?}");
+}
+
+#[test]
+fn only_what_is_live_is_waited_for() {
+    let text = "live = [\"leader\"]\n".to_owned()
+        + &round(
+            "  { call = { operation = \"leader\" } },\n  { call = { operation = \"observe\" } },",
+        );
+    let plan = planned(&stock("leader-election"), &text);
+    for step in plan.applications.iter().flat_map(|it| &it.steps) {
+        if let Step::Call { operation, deadline_ms, .. } = step {
+            assert_eq!(deadline_ms.is_none(), operation == "leader", "{step:?}");
+        }
+    }
+}

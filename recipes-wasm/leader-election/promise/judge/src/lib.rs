@@ -1,0 +1,71 @@
+//! What an election promises.
+//!
+//! | id | pass | broken if |
+//! |---|---|---|
+//! | E1 | `grants`, `exclusion` | two lead, a grant is not the leader's own, or terms do not grow |
+//! | E2 | `beliefs` | a leader is not told that it leads no more before another does |
+//! | E3 | `turns`, `beliefs` | nobody takes the lead that is free, or one whose znode is gone keeps it |
+//! | E4 | `observers` | an observer is told of a leader that never was, or goes back to an earlier one |
+//! | W2 | `grants` | somebody leads though it was never first in line, or is told a fence that is not its own |
+//! | H1 | `herd`, `polling` | one deletion wakes more than one candidate, or one that waits asks the ensemble again and again |
+
+mod observers;
+
+#[cfg(test)]
+mod tests;
+
+use wok_judge::history::Entry;
+use wok_judge::truth::Truth;
+use wok_judge::{
+    Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
+    polling, turns,
+};
+
+/// One leader at a time.
+const ELECTION: Promise = Promise {
+    noun: "the lead",
+    asks: &["volunteer"],
+    waits: &["volunteer"],
+    stay: Stay::BeyondCall,
+    events: &["elected"],
+    looks: &["observe"],
+};
+
+/// The judge of elections.
+#[derive(Debug)]
+pub struct ElectionJudge;
+
+impl Judge for ElectionJudge {
+    const INVARIANTS: &'static [(&'static str, &'static str)] = &[
+        ("E1", "at most one leads at a time, by its own candidate, and terms strictly grow"),
+        ("E2", "a leader is told that it leads no more before another does"),
+        ("E3", "whoever could lead does, and a leader whose candidate is gone steps down"),
+        ("E4", "what observers are told is a part of the true sequence of leaders"),
+        ("W2", "nobody leads before it was first in line, or is told a fence that is not its own"),
+        ("H1", "one resignation wakes one candidate, and whoever waits does not poll"),
+    ];
+
+    fn begin(_config: &str) -> Result<Self, String> {
+        Ok(ElectionJudge)
+    }
+
+    fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
+        let truth = Truth::of(history);
+        let case = Case::of(history, &truth, &ELECTION);
+        let mut found = Vec::new();
+        grants::check_validity(&case, "E1", &mut found);
+        exclusion::check_log(&case, "E1", &mut found);
+        exclusion::check_resource(&case, "E1", &mut found);
+        grants::check_growth(&case, "E1", &mut found);
+        grants::check_condition(&case, "W2", &mut found);
+        beliefs::check(&case, "E2", "E3", &mut found);
+        turns::check_turns(&case, "E3", &mut found);
+        turns::check_refusals(&case, "E3", &mut found);
+        observers::check(&case, "E4", &mut found);
+        polling::check(&case, "H1", &mut found);
+        herd::check(&case, "H1", &mut found);
+        first_of_each(found)
+    }
+}
+
+wok_judge::export!(ElectionJudge);

@@ -1,0 +1,179 @@
+//! Elections: one leads, whoever could lead does, and who observes is told the truth.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use wok_judge::history::{Entry, Outcome, Told, What};
+use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, good_election, good_lock};
+use wok_judge::{Judge, Violation};
+
+use crate::ElectionJudge;
+
+const NOTHING: Outcome = Outcome::Ok { value: Value::Null, holds: false };
+
+fn verdict(history: &[Entry]) -> Vec<Violation> {
+    ElectionJudge.verdict(history)
+}
+
+fn judge(story: &Story) -> Vec<Violation> {
+    verdict(&story.entries)
+}
+
+#[track_caller]
+fn check(story: &Story, expected: &str) {
+    let found = judge(story);
+    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
+    assert_eq!(broken, BTreeSet::from([expected]), "{found:#?}");
+    assert!(found.is_sorted_by_key(|violation| violation.at));
+}
+
+#[test]
+fn good_runs_are_good_wherever_they_are_cut_off() {
+    for story in [good_election()] {
+        for length in 0..=story.entries.len() {
+            let found = verdict(&story.entries[..length]);
+            assert_eq!(found, [], "the first {length} entries");
+        }
+    }
+}
+
+#[test]
+fn a_history_without_its_beginning_does_not_confuse_the_judge() {
+    for story in [good_lock(), good_election()] {
+        for from in 0..story.entries.len() {
+            verdict(&story.entries[from..]);
+        }
+    }
+}
+
+#[test]
+fn e1_two_leaders_are_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 5).hold(1).volunteer(2, 3).hold(2);
+    check(&story, "E1");
+}
+
+#[test]
+fn e1_a_term_that_comes_again_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1);
+    let path = story.contender(1);
+    story.tell(1, Told::Released { path }).hold(1);
+    check(&story, "E1");
+}
+
+#[test]
+fn e2_a_leader_that_is_told_only_after_the_next_leads_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).expire(1).hold(2).wait(500).lose(1);
+    check(&story, "E2");
+}
+
+#[test]
+fn e2_a_leader_that_leads_again_without_being_told_that_it_lost_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).delete(1).volunteer(1, 1).hold(1);
+    check(&story, "E2");
+}
+
+#[test]
+fn e3_a_candidate_who_could_lead_and_does_not_is_rejected() {
+    let mut story = Story::new();
+    story.push(What::Calm).volunteer(1, 0).wait(2 * TIMEOUT_MS + 6000).volunteer(2, 1);
+    check(&story, "E3");
+}
+
+#[test]
+fn e3_a_leader_who_stays_though_its_znode_is_gone_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).delete(1).wait(3 * TIMEOUT_MS).lose(1);
+    check(&story, "E3");
+}
+
+#[test]
+fn e4_an_observer_that_goes_back_to_an_earlier_term_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).give_up(1, "resign").hold(2);
+    let (one, two) = (story.fence(1), story.fence(2));
+    check(story.news(3, two).news(3, one), "E4");
+}
+
+#[test]
+fn e4_a_term_that_is_news_twice_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1);
+    let fence = story.fence(1);
+    check(story.news(3, fence).news(3, fence), "E4");
+}
+
+#[test]
+fn e4_what_observe_answered_is_no_news() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).invoke(3, "observe");
+    let fence = story.fence(1);
+    story.answer(3, Outcome::Ok { value: json!({ "fence": fence }), holds: false });
+    check(story.news(3, fence), "E4");
+}
+
+#[test]
+fn e4_an_answer_older_than_what_was_known_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).give_up(1, "resign").hold(2);
+    let (one, two) = (story.fence(1), story.fence(2));
+    story.news(3, two).invoke(3, "leader");
+    story.answer(3, Outcome::Ok { value: json!({ "fence": one }), holds: false });
+    check(&story, "E4");
+}
+
+#[test]
+fn e4_a_leader_that_never_was_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1);
+    let fence = story.fence(2);
+    check(story.news(3, fence).give_up(1, "resign").hold(2), "E4");
+}
+
+#[test]
+fn w2_a_volunteer_that_is_answered_what_it_does_not_hold_is_rejected() {
+    let mut story = Story::new();
+    story.invoke(1, "volunteer").stand(1, 0).hold(1);
+    let value = json!({ "path": story.contender(1), "fence": 0 });
+    story.answer(1, Outcome::Ok { value, holds: true });
+    check(&story, "W2");
+}
+
+#[test]
+fn w2_a_leader_that_tells_another_fence_than_its_own_is_rejected() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1);
+    let elected = |fence: u64| {
+        let detail = BTreeMap::from([("fence".to_owned(), fence.to_string())]);
+        Told::Emitted { event: "elected".to_owned(), detail }
+    };
+    let fence = story.fence(1);
+    story.tell(1, elected(fence));
+    assert_eq!(judge(&story), []);
+    story.tell(1, elected(0));
+    check(&story, "W2");
+}
+
+#[test]
+fn h1_a_candidate_that_observes_too_is_no_herd() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).watch(2, 1).volunteer(3, 2).watch(3, 2);
+    story.invoke(3, "observe").watch(3, 1).answer(3, NOTHING);
+    let path = story.contender(1);
+    story.give_up(1, "resign").event(2, "deleted", &path).event(3, "deleted", &path);
+    assert_eq!(judge(&story), []);
+}
+
+#[test]
+fn h1_what_a_waiter_is_asked_besides_is_not_what_it_asks_to_wait() {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).invoke(2, "leader");
+    for _ in 0..9 {
+        story.ask(2, "get-children", MOUNT).answer_ask(2, None);
+    }
+    story.answer(2, NOTHING);
+    assert_eq!(judge(&story), []);
+}

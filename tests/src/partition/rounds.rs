@@ -1,0 +1,127 @@
+//! Rounds: a host holds, another waits, a link is cut.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::ground::{Cut, Ground};
+use super::host::{Host, Kind};
+use crate::patience::eventually;
+use crate::process::OrderFile;
+use crate::zookeeper;
+
+/// How long the next holder waited after the last line of the one before it.
+pub type Gap = Duration;
+
+/// How often a holder is waited for, a minute each time.
+const STARTS: usize = 5;
+
+/// A line of a command: for which recipe, with which fence, who.
+fn read(label: &str) -> Result<(&str, i64, &str)> {
+    let words: Vec<&str> = label.split(' ').collect();
+    let [recipe, fence, name] = words[..] else { anyhow::bail!("the line {label:?}") };
+    Ok((recipe, fence.parse()?, name))
+}
+
+async fn commands_run(order: &OrderFile, name: &str, count: usize) -> Result<()> {
+    eventually(&format!("the commands of {name}"), async || {
+        let mut running = BTreeSet::new();
+        for label in order.labels()? {
+            let (recipe, _, who) = read(&label)?;
+            if who == name {
+                running.insert(recipe.to_owned());
+            }
+        }
+        Ok((running.len() == count).then_some(()))
+    })
+    .await
+}
+
+/// Once a holder has written, nobody with a lower fence writes: a link that flaps may take a claim to
+/// and fro. Answers the shortest time between the last line of one holder and the first of the next.
+fn judge(order: &OrderFile) -> Result<Option<Gap>> {
+    let mut newest: BTreeMap<String, (i64, Duration)> = BTreeMap::new();
+    let mut shortest: Option<Gap> = None;
+    for entry in order.entries()? {
+        let (recipe, fence, who) = read(&entry.label)?;
+        if let Some((before, last)) = newest.insert(recipe.to_owned(), (fence, entry.at)) {
+            ensure!(
+                before <= fence,
+                "two holders of {recipe}: {who} wrote with fence {fence}, {:?} after a line with \
+                 {before}",
+                entry.at.saturating_sub(last)
+            );
+            if before < fence {
+                let gap = entry.at.saturating_sub(last);
+                shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
+            }
+        }
+    }
+    Ok(shortest)
+}
+
+/// Plays one round. Answers by how much the holder's command ended before the next one began, if a
+/// next one began.
+///
+/// # Errors
+/// If two holders wrote at once, or a holder that is to keep its claim lost it.
+///
+/// # Cancellation
+/// The links stay as they are: use another ground.
+pub async fn round(
+    ground: &Ground,
+    cut: Cut,
+    kind: Kind,
+    timeout: Duration,
+) -> Result<Option<Gap>> {
+    let (path, order) = (zookeeper::unique_path(), OrderFile::new()?);
+    let places = ground.places(cut).await?;
+    let mut holder = kind.start(ground.holder(&places), timeout, &path, &order, "A")?;
+    // On a slow link a session that is short may be lost again before anything is held.
+    for _ in 1..STARTS {
+        if commands_run(&order, "A", holder.commands).await.is_ok() {
+            break;
+        }
+    }
+    commands_run(&order, "A", holder.commands).await?;
+    let mut waiter = kind.start(ground.waiter(&places), timeout, &path, &order, "B")?;
+    eventually("the next in line", async || {
+        let waiting = said(&waiter).iter().filter(|line| line.contains("standing in line")).count();
+        Ok((waiting >= waiter.commands).then_some(()))
+    })
+    .await
+    .with_context(|| format!("{:?}", said(&waiter)))?;
+    ground.cut(cut, &places).await?;
+    if cut.is_lasting() {
+        // Twice what is patience elsewhere: servers notice after ten seconds, hold an election, and
+        // then begin to count a session of thirty.
+        if commands_run(&order, "B", waiter.commands).await.is_err() {
+            let waiting = commands_run(&order, "B", waiter.commands).await;
+            waiting.with_context(|| format!("{cut:?}: {:?}", said(&waiter)))?;
+        }
+        gone(&holder).await?;
+    }
+    let gap = judge(&order).with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}"));
+    if cut.is_survived(timeout) {
+        let said = said(&holder);
+        let is_kept = matches!(gap, Ok(None)) && !said.iter().any(|line| line.contains("lost"));
+        ensure!(is_kept, "{cut:?}, {kind:?}, {timeout:?}: the claim was lost; {gap:?}; {said:?}");
+    }
+    ground.mend(cut, &places).await?;
+    for host in [&mut holder, &mut waiter] {
+        host.running.kill_tree();
+        host.running.tree_gone().await?;
+    }
+    gap
+}
+
+/// What a host has printed so far.
+fn said(host: &Host) -> Vec<String> {
+    host.running.lines().into_iter().map(|line| line.text).collect()
+}
+
+/// The holder has said that its claims are lost, which it does when its commands are no more.
+async fn gone(holder: &Host) -> Result<()> {
+    holder.running.wait_for_text("lost").await.map(drop)
+}
