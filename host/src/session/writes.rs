@@ -11,7 +11,8 @@ use super::tickets::{GivingUp, Ticket};
 pub(super) struct Exchanged<'a> {
     pub(super) answers: Vec<Result<Reply, Failure>>,
     tickets: Vec<Vec<Ticket<'a>>>,
-    /// To the reads that were sent behind the requests.
+    /// To the reads that were sent behind the requests: `OutcomeUnknown`, where one of those was
+    /// lost.
     pub(super) behind: Vec<Result<Reply, Failure>>,
 }
 
@@ -53,9 +54,11 @@ impl Seat {
                 return Err(unsent);
             }
         };
-        let behind = answers.split_off(tickets.len().min(answers.len()));
+        let mut behind = answers.split_off(tickets.len().min(answers.len()));
         let is_lost = |answer: &Result<_, _>| matches!(answer, Err(Failure::OutcomeUnknown));
         if answers.iter().any(is_lost) {
+            // The reads may have gone out on the next connection, before what they were to follow.
+            behind.fill_with(|| Err(Failure::OutcomeUnknown));
             // Boxed, as it is rare: a future has room for every branch.
             Box::pin(self.find_out_all(&mut answers, &tickets, kept)).await;
         }
