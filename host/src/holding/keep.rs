@@ -169,6 +169,7 @@ impl Keep {
             held,
             command,
             instructions,
+            |notice| log_notice(recipe, notice),
         );
         // Cancel-safe: the command is awaited to its end.
         let ended = tokio::select! {

@@ -94,6 +94,12 @@ impl Contact {
         self.rule = rule;
     }
 
+    /// The servers grant a session timeout as short as `least`: what the leader may not have been told
+    /// is less than was supposed.
+    pub(super) fn learn(&mut self, least: Duration) {
+        self.timing = self.timing.granting(least);
+    }
+
     /// A request sent at `sent` has been answered on this authority.
     pub(super) fn answered(&mut self, authority: Authority, sent: Boottime) {
         if authority == Authority::Server {

@@ -15,6 +15,7 @@ use super::omission::Omission;
 use super::request::Acl;
 use super::seat::{Seat, SeatLimits};
 use super::state::{SessionLoss, SessionState};
+use super::tick;
 use super::timing::Timing;
 use crate::clock::{Boottime, Clock};
 use crate::tasks::Tasks;
@@ -54,6 +55,7 @@ impl Session {
         let core = Core::new(ensemble, acl, clock, contact, janitor).omitting(omission);
         let core = Arc::new(core);
         tasks.spawn("session monitor", monitor::run(Arc::clone(&core)));
+        tasks.spawn("servers' tick", tick::learn(Arc::clone(&core)));
         tasks.spawn("janitor", janitor::run(Arc::clone(&core), jobs));
         Session { core, tasks }
     }
