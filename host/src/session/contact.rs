@@ -94,6 +94,10 @@ impl Contact {
         self.rule = rule;
     }
 
+    pub(super) fn timing(&self) -> Timing {
+        self.timing
+    }
+
     /// The servers grant a session timeout as short as `least`: what the leader may not have been told
     /// is less than was supposed.
     pub(super) fn learn(&mut self, least: Duration) {

@@ -28,7 +28,6 @@ pub(super) struct Core {
     ensemble: Box<dyn Ensemble>,
     acl: Acl,
     clock: Arc<dyn Clock>,
-    timing: Timing,
     contact: Arc<Mutex<Contact>>,
     state: watch::Sender<SessionState>,
     lost: CancellationToken,
@@ -56,7 +55,6 @@ impl Core {
         let timing = Timing::new(ensemble.timeout());
         Core {
             connection: ensemble.connection(),
-            timing,
             ensemble,
             acl,
             clock,
@@ -88,8 +86,9 @@ impl Core {
         self.ensemble.id()
     }
 
+    /// The times that the session is judged by, as far as they are known.
     pub(super) fn timing(&self) -> Timing {
-        self.timing
+        self.contact().timing()
     }
 
     pub(super) fn ensemble(&self) -> &dyn Ensemble {
@@ -145,7 +144,7 @@ impl Core {
     /// # Errors
     /// `SessionLost` if there is none.
     pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
-        let is_fresh = self.silence() < self.timing.heartbeat() && self.is_live();
+        let is_fresh = self.silence() < self.timing().heartbeat() && self.is_live();
         if is_fresh || self.omits(Omission::GrantOnOldContact) {
             return Ok(());
         }
@@ -166,7 +165,7 @@ impl Core {
             if self.contact().newest() >= begun && self.is_live() {
                 return Ok(());
             }
-            let pause = tokio::time::sleep(self.timing.heartbeat());
+            let pause = tokio::time::sleep(self.timing().heartbeat());
             self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;
         }
     }
@@ -288,7 +287,7 @@ impl Core {
         let sent = self.now();
         let authority = self.authority(&request);
         let reply = self.ensemble.submit(request, self.acl);
-        let reply = tokio::time::timeout(self.timing.timeout(), reply);
+        let reply = tokio::time::timeout(self.timing().timeout(), reply);
         let answer = match self.lost.run_until_cancelled(reply).await {
             None => return Err(Failure::SessionLost),
             Some(Err(_elapsed)) => return Err(Failure::OutcomeUnknown),

@@ -72,7 +72,8 @@ impl Session {
         self.core.id()
     }
 
-    /// The times that it is judged by.
+    /// The times that it is judged by: once something has been held for a while, those that what is
+    /// known of the servers' tick allows for.
     pub fn timing(&self) -> Timing {
         self.core.timing()
     }

@@ -21,7 +21,7 @@ pub(super) async fn run(core: Arc<Core>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A heartbeat is sent at every interval whether the one before it is answered or not: when the
     // connection has got over a lost packet all are answered at once, and contact is as new as the
-    // newest of them. Each is given up after a session timeout, so there are ten at most.
+    // newest of them. Each is given up after a session timeout, so there are forty at most.
     let mut heartbeats: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     let mut asked = core.contact().newest();
     while !core.lost().is_cancelled() {
@@ -42,8 +42,13 @@ pub(super) async fn run(core: Arc<Core>) {
             core.believe();
         }
         judge(&core, now_up);
-        let since = core.now().saturating_duration_since(asked).min(core.silence());
-        if now_up == Connection::Up && since >= core.timing().heartbeat() {
+        let (silence, timing) = (core.silence(), core.timing());
+        let since = core.now().saturating_duration_since(asked).min(silence);
+        let due = match silence >= timing.doubt() {
+            true => timing.heartbeat_in_doubt(),
+            false => timing.heartbeat(),
+        };
+        if now_up == Connection::Up && since >= due {
             asked = core.now();
             heartbeats.push(beat(Arc::clone(&core)));
         }

@@ -38,6 +38,15 @@ enum Happened {
     No,
 }
 
+/// Whether a write that did not happen may still be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chance {
+    Open,
+    /// What was asked for after it has been done on the next connection: sent now, it would come
+    /// out of order.
+    Passed,
+}
+
 /// The znodes that tell, as they are now.
 type Seen = Vec<(String, Option<Stat>)>;
 
@@ -65,6 +74,7 @@ impl Seat {
         request: &Request,
         tickets: &[Ticket<'_>],
         batch: &[Request],
+        chance: Chance,
     ) -> Result<Reply, Failure> {
         for _ in 0..ATTEMPTS {
             let (signs, seen) = match self.signs(tickets, batch).await {
@@ -78,6 +88,11 @@ impl Seat {
             match verdict(&signs) {
                 None => return Err(Failure::OutcomeUnknown),
                 Some(Happened::Yes) => return self.reconstruct(request, tickets, &seen).await,
+                Some(Happened::No) if chance == Chance::Passed => {
+                    let text = "the connection was lost with it, and what was asked for behind it was \
+                                done on the next one: nothing was changed";
+                    return Err(Refusal::Other(text.to_owned()).into());
+                }
                 Some(Happened::No) => {}
             }
             match self.core.send(request.clone()).await {

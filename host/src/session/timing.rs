@@ -63,6 +63,13 @@ impl Timing {
         self.timeout / 10
     }
 
+    /// In doubt a sign of life is asked for as often as this. On a link that loses packets, what comes
+    /// behind a lost packet tells TCP of the loss within a round trip; TCP's own timer takes twice as
+    /// long after every loss.
+    pub fn heartbeat_in_doubt(self) -> Duration {
+        self.timeout / 40
+    }
+
     /// The time that a command is given to stop unless something else is said: a second at the
     /// default timeout. The command is asked to stop so long before the deadline, so a longer one
     /// ends commands that contact in time would have saved.

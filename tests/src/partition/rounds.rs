@@ -108,6 +108,9 @@ pub async fn round(
         let is_kept = matches!(gap, Ok(None)) && !said.iter().any(|line| line.contains("lost"));
         ensure!(is_kept, "{cut:?}, {kind:?}, {timeout:?}: the claim was lost; {gap:?}; {said:?}");
     }
+    if cut == Cut::Slow && !matches!(gap, Ok(None)) {
+        println!("the holder on the slow link said {:#?}", said(&holder));
+    }
     ground.mend(cut, &places).await?;
     for host in [&mut holder, &mut waiter] {
         host.running.kill_tree();
