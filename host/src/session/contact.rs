@@ -176,9 +176,14 @@ impl Contact {
         self.evidence().newest
     }
 
+    /// Since when the session counts.
+    pub(super) fn since(&self) -> Boottime {
+        self.evidence().since
+    }
+
     /// Until when this host may believe in the session without hearing more.
     pub(super) fn deadline(&self) -> Boottime {
-        self.evidence().since + self.timing.patience()
+        self.since() + self.timing.patience()
     }
 }
 

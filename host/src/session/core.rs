@@ -137,14 +137,16 @@ impl Core {
         contact.has_claims() && self.now() >= contact.deadline()
     }
 
-    /// Makes sure that the contact is no older than a heartbeat, asking for it if it is: before it is
-    /// said that something is held, for who waited long may be told of its turn by a server that has
-    /// lost the others.
+    /// Makes sure that the session counts from no longer ago than a heartbeat, asking for contact if it
+    /// does: before it is said that something is held. Who waited long may be told of its turn by a
+    /// server that has lost the others, and what is held right after a long silence would be given up
+    /// at once.
     ///
     /// # Errors
     /// `SessionLost` if there is none.
     pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
-        let is_fresh = self.silence() < self.timing().heartbeat() && self.is_live();
+        let age = self.now().saturating_duration_since(self.contact().since());
+        let is_fresh = age < self.timing().heartbeat() && self.is_live();
         if is_fresh || self.omits(Omission::GrantOnOldContact) {
             return Ok(());
         }
@@ -162,7 +164,7 @@ impl Core {
                 Ok(_) | Err(Failure::Refused { .. }) => {}
                 Err(other) => return Err(other),
             }
-            if self.contact().newest() >= begun && self.is_live() {
+            if self.contact().since() >= begun && self.is_live() {
                 return Ok(());
             }
             let pause = tokio::time::sleep(self.timing().heartbeat());
