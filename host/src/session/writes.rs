@@ -1,6 +1,5 @@
 //! Requests of one participant, on their way to the ensemble and back, and the ledger told of them.
 
-use super::core::unexpected;
 use super::failure::Failure;
 use super::request::{Reply, Request, Write, Written};
 use super::seat::Seat;
@@ -20,10 +19,7 @@ impl Seat {
     pub(super) async fn write(&self, write: Write) -> Result<Written, Failure> {
         let requests = vec![Request::Write(write)];
         let exchanged = self.exchange(requests, Vec::new(), GivingUp::TheClaim).await?;
-        match self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown))? {
-            Reply::Written(written) => Ok(written),
-            other => Err(unexpected(&other)),
-        }
+        self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown))?.written()
     }
 
     /// Sends requests back to back, and reads behind them. What became of a write to the own ledger
