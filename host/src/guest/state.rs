@@ -8,7 +8,7 @@ use super::bindings::wok::recipe::zookeeper::{Error, Stat};
 use super::bucket::{Bucket, Taken};
 use super::giving_up::Claimed;
 use super::limits::{Growth, LimitReached};
-use super::meter::Turn;
+use super::scheduler::Turn;
 use super::slab::Slab;
 use super::surroundings::{Surroundings, TimeAndChance};
 use super::voice_box::VoiceBox;

@@ -15,7 +15,7 @@ use super::failure::{Failure, Refusal};
 use super::janitor::Job;
 use super::named::NamedZnodes;
 use super::omission::Omission;
-use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write};
 use super::state::{SessionLoss, SessionState};
 use super::timing::Timing;
 use super::traffic::{Traffic, reply_size};
@@ -364,20 +364,20 @@ impl Core {
 
     /// A znode's metadata, if it exists, as the server knows it.
     pub(super) async fn stat(&self, path: &str) -> Result<Option<Stat>, Failure> {
-        match self.ask(Request::Exists(path.to_owned(), Watching::No)).await? {
-            Reply::Exists(stat, _) => Ok(stat),
-            other => Err(unexpected(&other)),
-        }
+        let (stat, _) = self.ask(Request::Exists(path.to_owned(), Watching::No)).await?.exists()?;
+        Ok(stat)
     }
 
     /// A znode's data and metadata, if it exists, as the server knows them.
     pub(super) async fn data(&self, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Failure> {
-        match self.ask(Request::GetData(path.to_owned(), Watching::No)).await {
-            Ok(Reply::Data(data, stat, _)) => Ok(Some((data, stat))),
-            Ok(other) => Err(unexpected(&other)),
-            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Ok(None),
-            Err(other) => Err(other),
-        }
+        let reply = self.ask(Request::GetData(path.to_owned(), Watching::No)).await;
+        unless_gone(reply.and_then(Reply::data).map(|(data, stat, _)| (data, stat)))
+    }
+
+    /// The names of a znode's children, if it exists, as the server knows them.
+    pub(super) async fn children(&self, path: &str) -> Result<Option<Vec<String>>, Failure> {
+        let reply = self.ask(Request::GetChildren(path.to_owned(), Watching::No)).await;
+        unless_gone(reply.and_then(Reply::children).map(|(names, ..)| names))
     }
 
     /// Creates a container, and what is missing above it. Never fails for a container that exists.
@@ -425,16 +425,12 @@ pub(super) fn child(parent: &str, name: &str) -> String {
     if parent == "/" { format!("/{name}") } else { format!("{parent}/{name}") }
 }
 
-/// For a reply that does not answer the request: the fault of an [`Ensemble`].
-pub(super) fn unexpected(reply: &Reply) -> Failure {
-    Refusal::Other(format!("the ensemble answered another request: {reply:?}")).into()
-}
-
-/// The znode that a single create made.
-pub(super) fn created(reply: Reply) -> Result<(String, Stat), Failure> {
-    match reply {
-        Reply::Written(Written::Created(path, stat)) => Ok((path, stat)),
-        other => Err(unexpected(&other)),
+/// Nothing, where there is no such znode.
+fn unless_gone<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 

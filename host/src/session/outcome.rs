@@ -11,7 +11,7 @@ use super::core::{child, parent};
 use super::failure::{Failure, Refusal};
 use super::ledger::COUNTER_BYTES;
 use super::omission::Omission;
-use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
 use super::seat::Seat;
 use super::tickets::{Ticket, writes};
 
@@ -254,13 +254,7 @@ impl Seat {
         let Some((above, name)) = parent(path).zip(path.rsplit('/').next()) else {
             return Ok(Vec::new());
         };
-        let reply = self.core.ask(Request::GetChildren(above.to_owned(), Watching::No)).await;
-        let names = match reply {
-            Ok(Reply::Children(names, ..)) => names,
-            Ok(other) => return Err(super::core::unexpected(&other)),
-            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Vec::new(),
-            Err(other) => return Err(other),
-        };
+        let names = self.core.children(above).await?.unwrap_or_default();
         let counter = |child: &String| {
             let counter = child.strip_prefix(name)?;
             let is_counter = (COUNTER_BYTES - 1..=COUNTER_BYTES).contains(&counter.len());

@@ -9,9 +9,9 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::bounds::PIPELINE;
 use super::budget::{Account, Charge};
 use super::claims::Claims;
-use super::core::{Core, unexpected};
+use super::core::Core;
 use super::dependents::Dependents;
-use super::failure::Failure;
+use super::failure::{Failure, Refusal};
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
 use super::multi::{ephemerals, look};
@@ -138,10 +138,10 @@ impl Seat {
 
     /// Reads a znode's data and watches it.
     pub(super) async fn read_and_watch(&self, path: &str) -> Result<(Stat, Watch), Failure> {
-        match self.read(Request::GetData(path.to_owned(), Watching::Yes)).await? {
-            Reply::Data(_, stat, Some(watch)) => Ok((stat, watch)),
-            other => Err(unexpected(&other)),
-        }
+        let reply = self.read(Request::GetData(path.to_owned(), Watching::Yes)).await?;
+        let (_, stat, watch) = reply.data()?;
+        let unwatched = || Refusal::Other(format!("{path} was read without the watch asked for"));
+        Ok((stat, watch.ok_or_else(unwatched)?))
     }
 
     /// Sends requests back to back and answers in their order. Not atomic, and nothing is sent

@@ -2,7 +2,6 @@
 
 use std::mem;
 
-use super::core::unexpected;
 use super::failure::Failure;
 use super::outcome::Chance;
 use super::request::{Reply, Request, Write, Written};
@@ -23,10 +22,7 @@ impl Seat {
     pub(super) async fn write(&self, write: Write) -> Result<Written, Failure> {
         let requests = vec![Request::Write(write)];
         let exchanged = self.exchange(requests, Vec::new(), GivingUp::TheClaim).await?;
-        match self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown))? {
-            Reply::Written(written) => Ok(written),
-            other => Err(unexpected(&other)),
-        }
+        self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown))?.written()
     }
 
     /// Sends requests back to back, and reads behind them. What became of a write to the own ledger
