@@ -313,6 +313,7 @@ mod tests {
         contact.answered(Authority::Quorum, at(6_000));
         assert_eq!(contact.newest(), at(6_000), "no heartbeat is due");
         let untold = TIMEOUT / 4 + TIMEOUT / 10;
+        assert_eq!(contact.since(), at(1_600) + untold, "nothing is granted on it");
         assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
         // One that comes half a tick later passed a ping on its way.
         contact.answered(Authority::Quorum, at(8_000));
