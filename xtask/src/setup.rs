@@ -94,6 +94,16 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("libzookeeper-java")],
         remedy: "Debian's libzookeeper-java, which has /usr/share/java/zookeeper.jar",
     };
+    let curator = Part {
+        name: "Apache Curator",
+        look: server::curator,
+        other_way: None,
+        // Its peer in the tests is compiled as it starts.
+        packages: || {
+            ["libcurator-recipes-java", "openjdk-17-jdk-headless"].map(Package::any).into()
+        },
+        remedy: "Debian's libcurator-recipes-java, and a Java that has a compiler",
+    };
     let python = Part {
         name: "Python",
         look: server::python,
@@ -136,8 +146,8 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
         Purpose::Run => vec![guest_toolchain],
         Purpose::Test => {
-            let [clang, node] = other_languages();
-            vec![guest_toolchain, java, zookeeper, python, git, namespaces, clang, node]
+            let real = [java, zookeeper, curator, python, git, namespaces];
+            [guest_toolchain].into_iter().chain(real).chain(other_languages()).collect()
         }
     }
 }
