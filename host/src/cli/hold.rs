@@ -129,7 +129,7 @@ async fn join_and_run(
     mut signals: mpsc::Receiver<Signal>,
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
-    let Joined { participant, mut follower, .. } = ready.join()?;
+    let Joined { participant, mut follower, .. } = ready.join().await?;
     let attempt = Acquire {
         arguments: ready.arguments.clone(),
         deadline: ready.deadline,

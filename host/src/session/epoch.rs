@@ -106,12 +106,27 @@ impl Session {
         }
     }
 
+    /// Whether it is lost.
+    pub fn is_lost(&self) -> bool {
+        self.core.lost().is_cancelled()
+    }
+
     /// Gives a participant a seat, for work below `mount`.
     ///
     /// # Errors
-    /// `OverLimit` when the watch budget has no room for another participant.
+    /// `OverLimit` when the session is full: the watch budget has no room for another participant.
     pub fn join(&self, mount: &str, limits: SeatLimits) -> Result<Seat, Failure> {
         Seat::new(Arc::clone(&self.core), mount, limits)
+    }
+
+    /// Follows how many participants there are.
+    pub fn participants(&self) -> watch::Receiver<usize> {
+        self.core.budget.participants()
+    }
+
+    /// Whether a participant has joined at this mount and has not ended.
+    pub fn has_joined_at(&self, mount: &str) -> bool {
+        self.core.budget.has_joined_at(mount)
     }
 
     /// Ends the session in order: the server deletes what is left of it. The caller has ended the

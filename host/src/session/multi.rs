@@ -3,7 +3,7 @@
 use super::budget::Charge;
 use super::claims::Fence;
 use super::failure::{Failure, Refusal};
-use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::request::{CreateMode, Reply, Request, Stat, WatchKind, Watching, Write, Written};
 use super::seat::Seat;
 use super::tickets::{GivingUp, UNTOLD, writes};
 use super::watch::Watch;
@@ -42,8 +42,8 @@ impl Seat {
             return Ok((Vec::new(), None));
         }
         // Paid before anything is created: a watch that nobody paid for could break the session.
-        let charges: Result<Vec<_>, _> = claim.iter().map(|it| self.account.charge(it)).collect();
-        let charges = charges?;
+        let charge = |path: &String| self.account.charge(WatchKind::Data, path);
+        let charges = claim.iter().map(charge).collect::<Result<Vec<_>, _>>()?;
         let requests = vec![Request::Multi(writes)];
         let others = ephemerals(&requests, claim);
         let behind =

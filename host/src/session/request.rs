@@ -110,6 +110,17 @@ pub enum Watching {
     Yes,
 }
 
+/// What a watch is for: a client re-arms a path once for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum WatchKind {
+    /// That a znode comes, goes or changes.
+    Existence,
+    /// That its data changes, or it goes.
+    Data,
+    /// That its children come and go, or it does.
+    Children,
+}
+
 /// One request to the ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
