@@ -100,7 +100,7 @@ impl Epochs {
         let recipe =
             self.recipes.get(recipe).ok_or_else(|| JoinError::Unknown(recipe.to_owned()))?;
         let (epoch, seat) = match self.open.seat(recipe) {
-            Seating::Seated(epoch, seat) => (epoch, seat),
+            Seating::Seated(epoch, seat) => (epoch, *seat),
             Seating::NoSession => return Err(JoinError::NoSession),
             // Boxed, as it is rare: a future has room for every branch.
             Seating::Full { .. } => Box::pin(self.seat_on_another(recipe)).await?,
@@ -117,7 +117,7 @@ impl Epochs {
             let mut widening = self.widening.lock().await;
             loop {
                 let (open, reason) = match self.open.seat(recipe) {
-                    Seating::Seated(epoch, seat) => return Ok((epoch, seat)),
+                    Seating::Seated(epoch, seat) => return Ok((epoch, *seat)),
                     Seating::NoSession => return Err(JoinError::NoSession),
                     Seating::Full { open, reason } => (open, reason),
                 };

@@ -44,7 +44,7 @@ struct State {
 #[derive(Debug)]
 pub(super) enum Seating {
     /// On this session.
-    Seated(Epoch, Seat),
+    Seated(Epoch, Box<Seat>),
     /// None of the sessions has room.
     Full {
         /// How many are open.
@@ -158,7 +158,7 @@ impl State {
         let mut seating = Seating::NoSession;
         for epoch in with.into_iter().chain(without) {
             match epoch.session.join(mount, join.seat) {
-                Ok(seat) => return Seating::Seated(epoch.clone(), seat),
+                Ok(seat) => return Seating::Seated(epoch.clone(), Box::new(seat)),
                 Err(reason) => seating = Seating::Full { open, reason },
             }
         }

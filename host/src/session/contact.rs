@@ -151,6 +151,11 @@ impl Contact {
         self.znodes = self.znodes.saturating_sub(1);
     }
 
+    /// Whether there is an ephemeral znode, or may be.
+    pub(super) fn has_znodes(&self) -> bool {
+        self.znodes > 0
+    }
+
     /// Whether anything is held.
     pub(super) fn has_claims(&self) -> bool {
         self.claims > 0

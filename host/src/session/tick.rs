@@ -7,8 +7,8 @@ use tokio::time::MissedTickBehavior;
 use super::core::Core;
 use super::ensemble::Connection;
 
-/// Learns once how short a session timeout the servers grant, when something has been held for about
-/// a heartbeat: whoever holds for less pays nothing for it.
+/// Learns once how short a session timeout the servers grant, when the session has had an ephemeral
+/// znode for about a heartbeat: who holds for less, and nothing waits for it, pays nothing.
 pub(super) async fn learn(core: Arc<Core>) {
     core.lost().run_until_cancelled(ask(&core)).await;
 }
@@ -19,13 +19,12 @@ async fn ask(core: &Core) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        if !core.contact().has_claims() || *core.ensemble().connection().borrow() != Connection::Up
+        let is_up = *core.ensemble().connection().borrow() == Connection::Up;
+        if is_up
+            && core.contact().has_znodes()
+            && let Some(least) = core.ensemble().least_timeout().await
         {
-            continue;
-        }
-        match core.ensemble().least_timeout().await {
-            Some(least) => return core.contact().learn(least),
-            None => ticks.reset_after(core.timing().timeout()),
+            return core.contact().learn(least);
         }
     }
 }

@@ -89,17 +89,13 @@ async fn who_holds_learns_the_servers_tick_and_holds_out_for_longer() -> Result<
     let seat = room.seat();
     let before = room.session.timing();
     assert_eq!(before.patience(), LONG_TIMEOUT * 5 / 8);
-    let (mine, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
     eventually("two heartbeats", async || {
-        Ok((room.proxy.requests(&heartbeats()).len() >= 2).then_some(()))
+        Ok((room.proxy.requests(&syncs()).len() >= 2).then_some(()))
     })
     .await?;
-    assert_eq!(
-        (room.session.timing(), room.proxy.sessions().len()),
-        (before, 1),
-        "nothing is held"
-    );
-    seat.claim(&mine).await?;
+    let unchanged = (room.session.timing(), room.proxy.sessions().len());
+    assert_eq!(unchanged, (before, 1), "there is no znode");
+    hold(&seat, &room.path).await?;
     let learned = eventually("the servers' tick", async || {
         let now = room.session.timing();
         Ok((now != before).then_some(now))
