@@ -13,10 +13,10 @@ fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
     let counting = number("WOK_SEEDS", 1_000);
     let first = number("WOK_FIRST_SEED", 1);
     for name in stock_names() {
-        let mut findings = search(&name, first, counting);
+        let mut findings = search(name, first, counting);
         // What comes rarely in the middle of a rare call may take more seeds, but not twice as many.
         while never_struck(&findings).is_some() && findings.counted < counting * 2 {
-            let more = search(&name, first + findings.runs, counting.div_ceil(10));
+            let more = search(name, first + findings.runs, counting.div_ceil(10));
             findings.runs += more.runs;
             findings.counted += more.counted;
             findings.grants += more.grants;

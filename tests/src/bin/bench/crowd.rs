@@ -27,6 +27,7 @@ use wok::daemon::Prepared;
 use wok::epochs::{Epochs, Joined};
 use wok::guest::Arguments;
 use wok::participant::{Call, Follower, Notice, Participant};
+use wok_tests::patience::eventually;
 
 use crate::ground::Ground;
 use crate::measure::{cpu_time, resident_bytes};
@@ -93,12 +94,12 @@ fn in_child(ground: &Ground, who: &str) -> Result<Value> {
         bail!("the child failed: {}", String::from_utf8_lossy(&child.stderr));
     }
     // The next crowd finds none of this one.
-    let start = Instant::now();
-    while ground.counter("zk_watch_count")? + ground.counter("zk_ephemerals_count")? > 0.0 {
-        ensure!(start.elapsed() < PATIENCE, "something is left of the crowd");
-        // tidy: nothing announces it, and the next round is not measured yet.
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    let server = &ground.server;
+    ground.native.block_on(eventually("the end of the crowd", async || {
+        let left =
+            server.counter("zk_watch_count").await? + server.counter("zk_ephemerals_count").await?;
+        Ok((left == 0.0).then_some(()))
+    }))?;
     Ok(serde_json::from_slice(&child.stdout)?)
 }
 

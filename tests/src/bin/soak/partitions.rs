@@ -34,8 +34,8 @@ async fn lane(options: &Options, kind: Kind, timeout: u64) -> Result<()> {
     for cut in cuts {
         let (mut handed_over, mut shortest) = (0, None::<Duration>);
         for number in 1..=rounds {
-            let timeout = Duration::from_secs(timeout);
-            if let Some(HandOver { gap, holder_said }) = round(&ground, cut, kind, timeout).await? {
+            let handed = round(&ground, cut, kind, Duration::from_secs(timeout)).await?;
+            if let Some(HandOver { gap, holder_said }) = handed {
                 handed_over += 1;
                 shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
                 if cut == Cut::Slow {
