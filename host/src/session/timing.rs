@@ -63,10 +63,10 @@ impl Timing {
         self.timeout / 10
     }
 
-    /// In doubt a sign of life is asked for as often as this. On a link that loses packets, what comes
-    /// behind a lost packet tells TCP of the loss within a round trip; TCP's own timer takes twice as
-    /// long after every loss.
-    pub fn heartbeat_in_doubt(self) -> Duration {
+    /// A heartbeat that is not answered is followed by a read as often as this. On a link that loses
+    /// packets, those that come behind a lost one tell TCP of the loss within a round trip; TCP's own
+    /// timer doubles with every loss, and lets nothing else out meanwhile.
+    pub fn reminder(self) -> Duration {
         self.timeout / 40
     }
 
