@@ -15,7 +15,8 @@ fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
         let threads = std::thread::available_parallelism().unwrap().get();
         let search = Search { first, counting, threads };
         let mut told = 0;
-        let findings = search.run(&stock(name), |findings| {
+        let subject = stock(name);
+        let findings = search.run(&subject, |findings| {
             let tenths = findings.counted * 10 / counting;
             if tenths > told {
                 told = tenths;
@@ -41,7 +42,8 @@ fn stock_recipes_keep_their_promises_in_a_thousand_seeds_that_count() {
             fault.name()
         );
         assert!(hits > 0, "{name}: {} never struck {call}", fault.name());
-        assert!(findings.grants > counting, "{name}: only {} grants", findings.grants);
+        let is_held = !subject.claims() || findings.grants > counting;
+        assert!(is_held, "{name}: only {} grants", findings.grants);
     }
 }
 
