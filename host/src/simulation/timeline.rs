@@ -134,13 +134,12 @@ impl Scribe {
                     [] => String::new(),
                     calls => format!(", in the middle of {}", calls.join(", ")),
                 };
-                let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
+                let who = struck_name(*host);
                 let cut = cut.as_deref().map(|cut| format!(": {cut}")).unwrap_or_default();
                 (who, format!("*** {}{cut}{struck}", fault.name()))
             }
             What::Healed { fault, host } => {
-                let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
-                (who, format!("*** {} is over", fault.name()))
+                (struck_name(*host), format!("*** {} is over", fault.name()))
             }
             What::Calm => ("everybody".to_owned(), "no faults from here on".to_owned()),
             What::Final { .. } => ("everybody".to_owned(), "all is over".to_owned()),
@@ -257,6 +256,11 @@ fn flush(digits: &mut String, short: &mut String) {
 
 fn name(participant: ParticipantId) -> String {
     format!("participant {participant}")
+}
+
+/// Whom a fault strikes.
+fn struck_name(host: Option<HostId>) -> String {
+    host.map_or_else(|| "ensemble".to_owned(), host_name)
 }
 
 fn host_name(host: HostId) -> String {

@@ -157,8 +157,11 @@ pub(super) fn one(
         "history": verdict.digest(),
         "violations": violations,
     });
-    if violations.is_empty() && is_refused(verdict) {
-        json["reason"] = json!(REFUSED);
+    if let Some(json) = json.as_object_mut()
+        && violations.is_empty()
+        && is_refused(verdict)
+    {
+        json.insert("reason".to_owned(), json!(REFUSED));
     }
     gaps.add_to(&mut json);
     (text, json)

@@ -222,10 +222,8 @@ impl<'a> Reader<'a> {
                     self.waits.insert(*number);
                 }
             }
-            What::HostCallAnswered { participant, number, .. } => {
-                if self.waits.remove(number) {
-                    self.lane(*participant).wakes.push(point(Moment::Wakes));
-                }
+            What::HostCallAnswered { participant, number, .. } if self.waits.remove(number) => {
+                self.lane(*participant).wakes.push(point(Moment::Wakes));
             }
             What::Woken { participant, .. } => {
                 self.lane(*participant).wakes.push(point(Moment::Wakes));
@@ -242,6 +240,13 @@ impl<'a> Reader<'a> {
                 };
                 self.lane(*participant).deeds.push(point(kind));
             }
+            _ => self.read_of_hosts(at_us, &entry.what, point),
+        }
+    }
+
+    /// What is of a host or of the ensemble, and of no participant.
+    fn read_of_hosts(&mut self, at_us: u64, what: &What, point: impl Fn(Moment) -> Point) {
+        match what {
             What::Txn { changes, .. } => {
                 let is_seen = |change: &Change| {
                     !matches!(change, Change::SessionCreated { .. } | Change::SessionClosed { .. })
