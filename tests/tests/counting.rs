@@ -123,3 +123,19 @@ async fn an_addition_counts_once_whichever_of_its_requests_or_replies_is_lost() 
     assert!(played >= 3 * 4, "only {played} faults struck");
     Ok(())
 }
+
+#[tokio::test]
+async fn an_addition_costs_a_read_and_a_multi() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let path = zookeeper::unique_path();
+    admin.create(&path, b"").await?;
+    let proxy = Proxy::start(server.address())?;
+    check(&call_at(proxy.address(), &path, &["add", "by=1"]).await?, "1");
+    let asked = proxy.requests(&Match::any().under(&path));
+    let asked: Vec<String> = asked.iter().map(|seen| format!("{:?}", seen.opcode)).collect();
+    // The look at the new marker goes behind the multi; what follows is the end of its participant.
+    assert_eq!(asked[..3], ["GetData", "Multi", "Exists"], "{asked:?}");
+    assert_eq!(asked.last().map(String::as_str), Some("Delete"), "{asked:?}");
+    Ok(())
+}

@@ -17,6 +17,9 @@ mod calls;
 mod effects;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use wok_judge::faults::Faults;
