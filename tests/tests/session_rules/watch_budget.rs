@@ -93,7 +93,7 @@ async fn those_who_watch_one_znode_beyond_their_room_pay_once_as_the_client_sets
     let room = Room::open(LONG_TIMEOUT).await?;
     let long = format!("{}/{}", room.path, "n".repeat(4_000));
     room.admin.create(&long, b"").await?;
-    let seats: Vec<_> = (0..500).map(|_| room.seat()).collect();
+    let seats: Vec<_> = (0..300).map(|_| room.seat()).collect();
     let watches = try_join_all(seats.iter().map(|seat| watch_data(seat, &long))).await?;
     let length = set_again(&room, &seats).await?;
     ensure!((4_000..8_000).contains(&length), "{length} bytes");
