@@ -68,8 +68,8 @@ fn a_recipe_without_a_part_is_found() {
         ("recipes-wasm/half/promise/workload.toml", ""),
     ];
     let expected = [
-        "recipes-wasm/half/promise/judge/src/lib.rs:0",
         "recipes-wasm/half/src/decide.rs:0",
+        "recipes-wasm/half/promise/judge/src/lib.rs:0",
         "recipes-wasm/half/wit/*.wit:0",
     ];
     check("every recipe has its three parts", &files, &expected);

@@ -82,10 +82,14 @@ pub async fn acquire(
             },
         }
     };
-    // All that was told before the answer is here by now, and older than what the answer says.
+    // All that was told before the answer is here by now, and older than what the answer says; so may
+    // be what happened since.
+    let mut newest = None;
     while let Some(notice) = follower.next().now_or_never() {
-        if let Heard::Ended(ending) = heard(notice, &mut observe) {
-            return Attempt::Ended(ending);
+        match heard(notice, &mut observe) {
+            Heard::Ended(ending) => return Attempt::Ended(ending),
+            Heard::Held(held) => newest = Some(held),
+            Heard::Other => {}
         }
     }
     match answer {
@@ -96,6 +100,9 @@ pub async fn acquire(
         Ok(Answer { watches: true, .. }) | Err(CallError::Ended) => {}
         Err(CallError::Cancelled) => return Attempt::Cancelled,
         Err(CallError::Busy) => return Attempt::Busy,
+    }
+    if let Some(held) = newest.filter(|_| participant.holds()) {
+        return Attempt::Held(held);
     }
     let mut given_up = std::pin::pin!(until(deadline, &withdrawn));
     loop {

@@ -172,10 +172,16 @@ impl Core {
         }
     }
 
-    /// Whether the session may be believed in at this very moment.
+    /// Whether the session may be believed in at this very moment. Where something is held, a no is
+    /// for good: who was told it acts on it, so no later answer may revive the session.
     pub(super) fn is_live(&self) -> bool {
-        let has_time = self.now() < self.deadline() || self.omits(Omission::LookAfterPause);
-        !self.lost.is_cancelled() && has_time
+        if self.omits(Omission::LookAfterPause) {
+            return !self.lost.is_cancelled();
+        }
+        if self.is_overdue() {
+            self.lose(SessionLoss::Deadline);
+        }
+        !self.lost.is_cancelled() && self.now() < self.deadline()
     }
 
     pub(super) fn state(&self) -> watch::Receiver<SessionState> {
