@@ -92,7 +92,7 @@ async fn what_only_answers_is_told_to_be_called_where_a_claim_was_to_be_held() -
 async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
     let server = zookeeper::shared().await;
     let mut played = 0;
-    for module in ["lock", "leader-election"] {
+    for module in ["double-barrier", "lock", "leader-election"] {
         let told = Program::wok()?.args(["inspect", "--output", "json", module]).run().await?;
         let report: Value = serde_json::from_str(&told.stdout)?;
         for command in report["next"].as_array().context("next")? {
@@ -110,7 +110,7 @@ async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
             played += 1;
         }
     }
-    assert_eq!(played, 4, "one to hold and one to ask, of each");
+    assert_eq!(played, 5, "one to hold of each, and one to ask of those that can be asked");
     Ok(())
 }
 

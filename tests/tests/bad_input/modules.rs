@@ -105,7 +105,7 @@ async fn a_module_that_is_not_there_is_named_with_what_there_is() -> Result<()> 
             "locc",
             &[
                 "no stock recipe \"locc\" (did you mean lock?)",
-                "there are leader-election, lock",
+                "there are double-barrier, leader-election, lock",
                 ".wasm",
             ],
         ),
