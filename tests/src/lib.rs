@@ -11,6 +11,7 @@
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
 //! - [`outside`] has the tests of other clients run on the embedded server and on Apache ZooKeeper.
+//! - [`peers`] has Apache Curator and kazoo take part in the znodes that wok uses.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
 //! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
@@ -52,6 +53,7 @@ pub mod authors;
 pub mod wire;
 
 pub mod outside;
+pub mod peers;
 
 pub mod patience;
 

@@ -5,6 +5,7 @@
 //! fail on wok without a reason that holds up.
 
 mod expected;
+pub mod kazoo;
 
 use std::env;
 use std::path::Path;

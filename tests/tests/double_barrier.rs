@@ -17,7 +17,7 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use wok::Host;
 use wok::guest::{CompileCache, Limits, Module, Mount};
-use wok::host::HostOptions;
+use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits};
@@ -146,6 +146,7 @@ impl Members {
             memory: Limits::default().memory,
             cache: CompileCache::In(directory.path().to_owned()),
             connect: ConnectOptions::new(proxy.address(), Duration::from_secs(30)),
+            sessions: Sessions::at_most(1),
         })?;
         let module = host.load(&ModuleSource::Stock("double-barrier".to_owned()), None)?;
         let mut all = Vec::new();

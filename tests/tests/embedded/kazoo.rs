@@ -6,23 +6,10 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
-use wok_tests::outside::{self, Expected, On};
+use anyhow::Result;
+use wok_tests::outside::{self, Expected, On, kazoo};
 use wok_tests::{launch, ports, scratch};
-
-const SDIST: &str = "kazoo==2.11.0";
-/// What its tests import, and a limit for each of them. The later versions of `pyopenssl` no longer
-/// have what kazoo makes its certificates with.
-const PACKAGES: [&str; 5] = [
-    "pytest==9.2.0",
-    "pytest-timeout==2.4.0",
-    "pyjks==20.0.0",
-    "pyopenssl==23.3.0",
-    "objgraph==3.7.0",
-];
 
 /// Seconds for one test: the slowest needs ten.
 const LIMIT: &str = "120";
@@ -38,19 +25,19 @@ fn kazoos_own_tests_fail_only_where_it_is_expected() {
 fn run() -> Result<()> {
     let on = env::var("WOK_KAZOO_ON").map_or(Ok(On::Wok), |name| On::named(&name))?;
     let expected = Expected::read("kazoo", on)?;
-    let suite = install()?;
+    let kazoo = kazoo::install()?;
     let directory = scratch::dir()?;
     let log = directory.path().join("log");
     // Shared, so that neither writes over what the other wrote.
     let output = File::create(&log)?;
     let port = ports::free()?;
-    let mut pytest = launch::command(suite.join("venv/bin/python"));
+    let mut pytest = launch::command(kazoo.python());
     pytest
         .args(["-m", "pytest", "-q", "-rA", "--color=no", "-o", "log_cli=false"])
         .args(["-p", "no:cacheprovider", "--timeout", LIMIT])
         .args(expected.left_out().flat_map(|test| ["--deselect", test]))
         .arg("kazoo/tests")
-        .current_dir(suite.join(SDIST.replace("==", "-")))
+        .current_dir(kazoo.sources())
         .env("ZOOKEEPER_VERSION", "3.8.0")
         .env("ZOOKEEPER_CLUSTER_SIZE", "1")
         .env("ZOOKEEPER_PORT_OFFSET", port.to_string())
@@ -68,7 +55,7 @@ fn run() -> Result<()> {
     }
     launch::start(pytest)?.wait()?;
     let log = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
-    let kept = suite.join("last.log");
+    let kept = kazoo.place().join("last.log");
     fs::write(&kept, &log)?;
     let figures = expected
         .judge(&outcomes(&log), LEAST)
@@ -104,36 +91,6 @@ fn of_test(log: &str, test: &str) -> String {
     let below = below.skip(1).take_while(|line| !is_ruled(line, '_') && !is_ruled(line, '='));
     let summary = log.lines().filter(|line| line.contains(test));
     below.chain(summary).map(|line| format!("{line}\n")).collect()
-}
-
-/// kazoo's sources and an environment for its tests, made once below `target`.
-fn install() -> Result<PathBuf> {
-    let target = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
-    let place = target.join("target/kazoo");
-    let ready = place.join("ready");
-    let wanted = format!("{SDIST} {PACKAGES:?}");
-    if fs::read_to_string(&ready).is_ok_and(|has| has == wanted) {
-        return Ok(place);
-    }
-    if place.exists() {
-        fs::remove_dir_all(&place)?;
-    }
-    fs::create_dir_all(&place)?;
-    let done = |command: &mut Command| {
-        let output = command.current_dir(&place).output();
-        let output = output.with_context(|| format!("run {command:?}"))?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        ensure!(output.status.success(), "{command:?}: {said}");
-        anyhow::Ok(())
-    };
-    done(Command::new("python3").args(["-m", "venv", "venv"]))
-        .context("install Debian's packages `python3` and `python3-venv`")?;
-    let pip = || Command::new(place.join("venv/bin/pip"));
-    done(pip().args(["install", "--quiet", SDIST]).args(PACKAGES))?;
-    done(pip().args(["download", "--quiet", "--no-deps", "--no-binary", "kazoo", SDIST]))?;
-    done(Command::new("tar").args(["xzf", &format!("{}.tar.gz", SDIST.replace("==", "-"))]))?;
-    fs::write(ready, wanted)?;
-    Ok(place)
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Python, Git, a compiler of
-//! C++ for the fuzzer, and a client for Go.
+//! What the tests run beside wok: Apache ZooKeeper, the Java it runs on, Apache Curator, Python, Git,
+//! a compiler of C++ for the fuzzer, and a client for Go.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,6 +16,9 @@ const JARS: &str = "/usr/share/java";
 /// The class path of a server. The jar's manifest names what else it needs; `slf4j-simple` puts
 /// its log on standard error without a configuration file.
 const CLASS_PATH: &str = "/usr/share/java/slf4j-simple.jar:/usr/share/java/zookeeper.jar";
+
+/// Curator's recipes. The manifest names what else they need.
+const CURATOR: &str = "/usr/share/java/curator-recipes.jar";
 
 /// The package that brings a client for Go, and its tests.
 pub(super) const GO_CLIENT: &str = "golang-github-samuel-go-zookeeper-dev";
@@ -37,6 +40,16 @@ pub(super) fn java() -> Result<Option<String>> {
         return Ok(None);
     };
     Ok((major >= JAVA && is_on_path("keytool")).then(|| version.to_owned()))
+}
+
+/// What Apache Curator is there, if Java compiles what uses it.
+pub(super) fn curator() -> Result<Option<String>> {
+    if !Path::new(CURATOR).exists() {
+        return Ok(None);
+    }
+    let compiler = first_line("java", &["--describe-module", "jdk.compiler"])?;
+    let version = jar_of("curator-recipes-").unwrap_or_else(|| "of an unknown version".into());
+    Ok(compiler.map(|_| version))
 }
 
 /// What Python is there, if it makes virtual environments and C can be compiled for it.
@@ -80,14 +93,18 @@ pub(super) fn zookeeper() -> Result<Option<String>> {
     if !CLASS_PATH.split(':').all(|jar| Path::new(jar).exists()) {
         return Ok(None);
     }
-    let names = std::fs::read_dir(JARS).into_iter().flatten().flatten();
-    let version = names.filter_map(|file| jar_version(&file.file_name().to_string_lossy())).min();
-    Ok(Some(version.unwrap_or_else(|| "of an unknown version".into())))
+    Ok(Some(jar_of("zookeeper-").unwrap_or_else(|| "of an unknown version".into())))
 }
 
-/// The version in the name of ZooKeeper's own jar, as in `zookeeper-3.8.0.jar`.
-fn jar_version(name: &str) -> Option<String> {
-    let version = name.strip_prefix("zookeeper-")?.strip_suffix(".jar")?;
+/// The version of the jar whose name begins so.
+fn jar_of(prefix: &str) -> Option<String> {
+    let names = std::fs::read_dir(JARS).into_iter().flatten().flatten();
+    names.filter_map(|file| jar_version(&file.file_name().to_string_lossy(), prefix)).min()
+}
+
+/// The version in the name of a jar, as in `zookeeper-3.8.0.jar`.
+fn jar_version(name: &str, prefix: &str) -> Option<String> {
+    let version = name.strip_prefix(prefix)?.strip_suffix(".jar")?;
     version.starts_with(|letter: char| letter.is_ascii_digit()).then(|| version.to_owned())
 }
 
@@ -116,9 +133,11 @@ mod tests {
     }
 
     #[test]
-    fn the_version_of_the_server_is_in_the_name_of_its_own_jar() {
-        assert_eq!(jar_version("zookeeper-3.8.0.jar").as_deref(), Some("3.8.0"));
-        assert_eq!(jar_version("zookeeper-jute-3.8.0.jar"), None);
-        assert_eq!(jar_version("zookeeper.jar"), None);
+    fn the_version_of_a_jar_is_in_its_own_name() {
+        let zookeeper = |name| jar_version(name, "zookeeper-");
+        assert_eq!(zookeeper("zookeeper-3.8.0.jar").as_deref(), Some("3.8.0"));
+        assert_eq!(zookeeper("zookeeper-jute-3.8.0.jar"), None);
+        assert_eq!(zookeeper("zookeeper.jar"), None);
+        assert_eq!(zookeeper("curator-recipes-5.4.0.jar"), None);
     }
 }

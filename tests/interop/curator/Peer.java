@@ -1,0 +1,172 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.atomic.AtomicValue;
+import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
+import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.retry.RetryForever;
+import org.apache.curator.retry.RetryNTimes;
+
+/**
+ * Takes part in Apache Curator's recipes, as it is told on standard input.
+ *
+ * <p>A line is a number, a recipe, an operation and its arguments, as in {@code 1 lock acquire
+ * /path}. The answer is one line on standard output, {@code 1 ok ...} or {@code 1 error ...}; the
+ * first line is {@code ready}. Commands are carried out one after another, so one that waits in a
+ * line keeps those behind it waiting. The end of standard input ends the session.
+ */
+final class Peer {
+    private static final int SESSION_TIMEOUT_MS = 4_000;
+    private static final int CONNECT_TIMEOUT_MS = 30_000;
+
+    /** What a participant does in one of Curator's recipes. */
+    private interface Recipe {
+        /** Carries an operation out; answers what there is to say of it. */
+        String call(String operation, List<String> arguments) throws Exception;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        RetryNTimes retry = new RetryNTimes(10, 100);
+        try (CuratorFramework client = CuratorFrameworkFactory.newClient(
+                arguments[0], SESSION_TIMEOUT_MS, CONNECT_TIMEOUT_MS, retry)) {
+            client.start();
+            if (!client.blockUntilConnected(CONNECT_TIMEOUT_MS, TimeUnit.MILLISECONDS)) {
+                throw new IllegalStateException("no session with " + arguments[0]);
+            }
+            serve(Map.of(
+                    "lock", new Lock(client),
+                    "election", new Election(client),
+                    "counter", new Counter(client)));
+        }
+    }
+
+    private static void serve(Map<String, Recipe> recipes) throws Exception {
+        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in));
+        say("ready");
+        for (String line = commands.readLine(); line != null; line = commands.readLine()) {
+            List<String> words = List.of(line.split(" "));
+            String number = words.get(0);
+            try {
+                Recipe recipe = recipes.get(words.get(1));
+                if (recipe == null) {
+                    throw new IllegalArgumentException("no recipe " + words.get(1));
+                }
+                String answer = recipe.call(words.get(2), words.subList(3, words.size()));
+                say((number + " ok " + answer).strip());
+            } catch (Exception error) {
+                error.printStackTrace();
+                say(number + " error " + error.toString().replace('\n', ' '));
+            }
+        }
+    }
+
+    private static void say(String line) {
+        System.out.println(line);
+        System.out.flush();
+    }
+
+    private static IllegalArgumentException unknown(String operation) {
+        return new IllegalArgumentException("no operation " + operation);
+    }
+
+    /** {@code acquire <path> <naming>}, of which Curator has one, and {@code release}. */
+    private static final class Lock implements Recipe {
+        private final CuratorFramework client;
+        private InterProcessMutex mutex;
+
+        Lock(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            switch (operation) {
+                case "acquire":
+                    if (!arguments.get(1).equals("curator")) {
+                        throw new IllegalArgumentException("no naming " + arguments.get(1));
+                    }
+                    mutex = new InterProcessMutex(client, arguments.get(0));
+                    mutex.acquire();
+                    return "";
+                case "release":
+                    mutex.release();
+                    return "";
+                default:
+                    throw unknown(operation);
+            }
+        }
+    }
+
+    /** {@code volunteer <path>}, which answers when it is elected, and {@code resign}. */
+    private static final class Election implements Recipe {
+        private final CuratorFramework client;
+        private LeaderLatch latch;
+
+        Election(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            switch (operation) {
+                case "volunteer":
+                    latch = new LeaderLatch(client, arguments.get(0));
+                    latch.start();
+                    latch.await();
+                    return "";
+                case "resign":
+                    latch.close();
+                    return "";
+                default:
+                    throw unknown(operation);
+            }
+        }
+    }
+
+    /**
+     * {@code get <path>}, {@code add <path> <by> <times>}, which answers the last sum, and {@code
+     * compare-and-set <path> <expected> <value>}.
+     */
+    private static final class Counter implements Recipe {
+        private final CuratorFramework client;
+
+        Counter(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            String path = arguments.get(0);
+            DistributedAtomicLong counter =
+                    new DistributedAtomicLong(client, path, new RetryForever(1));
+            switch (operation) {
+                case "get":
+                    return succeeded(counter.get());
+                case "add":
+                    String sum = "";
+                    for (int time = 0; time < Integer.parseInt(arguments.get(2)); time++) {
+                        sum = succeeded(counter.add(Long.parseLong(arguments.get(1))));
+                    }
+                    return sum;
+                case "compare-and-set":
+                    AtomicValue<Long> outcome = counter.compareAndSet(
+                            Long.parseLong(arguments.get(1)), Long.parseLong(arguments.get(2)));
+                    return outcome.succeeded() ? "set" : "differs " + outcome.preValue();
+                default:
+                    throw unknown(operation);
+            }
+        }
+
+        private static String succeeded(AtomicValue<Long> outcome) {
+            if (!outcome.succeeded()) {
+                throw new IllegalStateException("it did not succeed");
+            }
+            return outcome.postValue().toString();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+"""Takes part in kazoo's recipes, as it is told on standard input.
+
+A line is a number, a recipe, an operation and its arguments, as in `1 lock acquire /path`. The
+answer is one line on standard output, `1 ok ...` or `1 error ...`; the first line is `ready`.
+Commands are carried out one after another, so one that waits in a line keeps those behind it
+waiting. The end of standard input ends the session.
+"""
+
+import logging
+import sys
+import threading
+
+from kazoo.client import KazooClient
+from kazoo.recipe.lock import Lock
+
+SESSION_TIMEOUT = 4.0
+CONNECT_TIMEOUT = 30.0
+
+
+class CuratorsLock(Lock):
+    """A lock whose contenders are named so that Curator orders them as kazoo does."""
+
+    _NODE_NAME = "-lock-"
+
+
+class LockRecipe:
+    """`acquire <path> <naming>`, `kazoo` or `curator`, and `release`."""
+
+    def __init__(self, client):
+        self.client = client
+        self.lock = None
+
+    def acquire(self, path, naming):
+        makers = {
+            "kazoo": lambda: self.client.Lock(path),
+            "curator": lambda: CuratorsLock(
+                self.client, path, extra_lock_patterns=["-lock-"]
+            ),
+        }
+        self.lock = makers[naming]()
+        self.lock.acquire()
+
+    def release(self):
+        self.lock.release()
+
+
+class ElectionRecipe:
+    """`volunteer <path>`, which answers when it is elected, and `resign`."""
+
+    def __init__(self, client):
+        self.client = client
+        self.resigned = None
+        self.candidate = None
+
+    def volunteer(self, path):
+        elected = threading.Event()
+        self.resigned = threading.Event()
+
+        def lead():
+            elected.set()
+            self.resigned.wait()
+
+        election = self.client.Election(path)
+        # A daemon, so that the end of standard input is the end of a candidate in line, too.
+        self.candidate = threading.Thread(target=election.run, args=(lead,), daemon=True)
+        self.candidate.start()
+        elected.wait()
+
+    def resign(self):
+        self.resigned.set()
+        self.candidate.join()
+
+
+def serve(recipes):
+    print("ready", flush=True)
+    for line in sys.stdin:
+        number, recipe, operation, *arguments = line.split()
+        try:
+            answer = getattr(recipes[recipe], operation.replace("-", "_"))(*arguments)
+            print(number, "ok", "" if answer is None else answer, flush=True)
+        except Exception as error:
+            logging.exception("command %s", number)
+            print(number, "error", repr(error).replace("\n", " "), flush=True)
+
+
+def main():
+    logging.basicConfig(level=logging.WARNING)
+    client = KazooClient(hosts=sys.argv[1], timeout=SESSION_TIMEOUT)
+    client.start(timeout=CONNECT_TIMEOUT)
+    try:
+        serve({"lock": LockRecipe(client), "election": ElectionRecipe(client)})
+    finally:
+        client.stop()
+        client.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+//! Debian's jars of Apache Curator, and the Java that compiles a peer as it starts.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::source;
+use crate::process::Program;
+
+/// The manifest of Curator's recipes names what else they need.
+const JARS: [&str; 2] = ["/usr/share/java/slf4j-simple.jar", "/usr/share/java/curator-recipes.jar"];
+
+const REMEDY: &str = "`cargo xtask setup` installs them";
+
+/// The peer, which lacks the address of its server.
+pub(super) fn program() -> Result<Program> {
+    for jar in JARS {
+        ensure!(std::fs::exists(jar)?, "no Apache Curator: {jar} is missing; {REMEDY}");
+    }
+    let compiler = Command::new("java").args(["--describe-module", "jdk.compiler"]).output();
+    let compiler = compiler.with_context(|| format!("no Java; {REMEDY}"))?;
+    ensure!(compiler.status.success(), "a Java that does not compile, for Curator; {REMEDY}");
+    Ok(Program::new("java")
+        .args(["-Xmx160m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"])
+        .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+        .args(["-cp", &JARS.join(":")])
+        .arg(source("curator/Peer.java")))
+}

@@ -1,0 +1,86 @@
+//! A line of several clients: each of them waits behind the one before it, and nobody overtakes.
+
+use anyhow::{Context, Result};
+use wok_tests::admin::{Admin, Znode};
+use wok_tests::patience::eventually;
+use wok_tests::zookeeper;
+
+use crate::party::{Contest, Party};
+
+/// A directory and the clients that stand in its line.
+pub(crate) struct Line {
+    contest: Contest,
+    path: String,
+    admin: Admin,
+}
+
+impl Line {
+    pub(crate) async fn new(contest: Contest) -> Result<Line> {
+        let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+        Ok(Line { contest, path: zookeeper::unique_path(), admin })
+    }
+
+    /// Has `party` go to the end of the line, in which `ahead` stand before it, and waits until it
+    /// stands there.
+    pub(crate) async fn join(&self, party: &mut Party, ahead: usize) -> Result<()> {
+        party.ask(self.contest, &self.path).await?;
+        self.ends_behind(ahead).await.with_context(|| format!("{party:?}"))
+    }
+
+    /// Waits until the last in line has `ahead` before it and, by the server's own word, watches
+    /// the one right before.
+    pub(crate) async fn ends_behind(&self, ahead: usize) -> Result<()> {
+        let what = format!("a line that ends with one who waits behind {ahead}");
+        eventually(&what, async || {
+            let contenders = self.contenders().await?;
+            let [.., before, last] = contenders.as_slice() else {
+                return Ok((contenders.len() == 1 && ahead == 0).then_some(()));
+            };
+            let watch = watchers(&before.path).await?;
+            let waits = watch.contains(&last.stat.ephemeral_owner);
+            Ok((waits && contenders.len() == ahead + 1).then_some(()))
+        })
+        .await
+    }
+
+    /// One after another has it, and gives it back.
+    pub(crate) async fn take_turns(&self, parties: &mut [&mut Party]) -> Result<()> {
+        for turn in 0..parties.len() {
+            parties[turn].has_it().await.with_context(|| format!("turn {turn}"))?;
+            for (place, waiting) in parties.iter().enumerate().skip(turn + 1) {
+                assert!(!waiting.has_answered(), "{place} beside {turn}: {parties:?}");
+            }
+            parties[turn].give_back(self.contest).await?;
+        }
+        assert_eq!(self.contenders().await?, Vec::new());
+        Ok(())
+    }
+
+    /// Those who stand in line, in the order in which they came.
+    async fn contenders(&self) -> Result<Vec<Znode>> {
+        let mut below = self.admin.tree(&self.path).await?;
+        below.retain(|znode| znode.path != self.path && znode.stat.ephemeral_owner != 0);
+        // A leader's announcement has no counter.
+        below.retain(|znode| znode.path.ends_with(|last: char| last.is_ascii_digit()));
+        below.sort_by_key(|znode| znode.stat.czxid);
+        Ok(below)
+    }
+}
+
+/// All of them in this order, each behind the one before it.
+pub(crate) async fn check(contest: Contest, parties: &mut [&mut Party]) -> Result<()> {
+    let line = Line::new(contest).await?;
+    for (ahead, party) in parties.iter_mut().enumerate() {
+        line.join(party, ahead).await?;
+    }
+    line.take_turns(parties).await
+}
+
+/// The sessions that have a watch on `path`.
+async fn watchers(path: &str) -> Result<Vec<i64>> {
+    let by_path = zookeeper::shared().await.four_letter("wchp").await?;
+    let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
+    let sessions = watched.map_while(|line| line.strip_prefix("\t0x"));
+    let session = |hex: &str| u64::from_str_radix(hex, 16).map(u64::cast_signed);
+    sessions.map(|hex| session(hex).with_context(|| format!("the session {hex:?}"))).collect()
+}
