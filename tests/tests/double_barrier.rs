@@ -225,7 +225,7 @@ async fn nobody_leaves_before_all_have_finished_and_one_that_ends_keeps_nobody()
 }
 
 #[tokio::test]
-async fn a_members_round_costs_about_nine_requests() -> Result<()> {
+async fn a_members_round_costs_a_few_requests_however_many_make_it() -> Result<()> {
     const MEMBERS: usize = 8;
     const ROUNDS: usize = 10;
     let members = Members::join(MEMBERS, MEMBERS).await?;
@@ -247,7 +247,7 @@ async fn a_members_round_costs_about_nine_requests() -> Result<()> {
     }
     let of_one = requests.len() as f64 / (MEMBERS * ROUNDS) as f64;
     println!("figure: requests of one member's round: {of_one:.2}, of {MEMBERS}: {kinds:?}");
-    assert!((7.0..10.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
+    assert!((5.0..12.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
     members.host.shut_down().await;
     Ok(())
 }
