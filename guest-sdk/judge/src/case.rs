@@ -161,11 +161,21 @@ impl<'a> Case<'a> {
         contender: &Contender<'_>,
         from: Moment,
     ) -> Option<usize> {
-        let patience = self.truth.timeout_us(contender.owner).saturating_add(CLEAN_UP_US);
+        self.outstays(person, contender.owner, contender.deleted_at(), from)
+    }
+
+    /// The same of any ephemeral znode, given its session and when it went.
+    pub fn outstays(
+        &self,
+        person: &Person<'_>,
+        session: i64,
+        deleted: Option<Moment>,
+        from: Moment,
+    ) -> Option<usize> {
+        let patience = self.truth.timeout_us(session).saturating_add(CLEAN_UP_US);
         let due = self.faults.due(person.host, from.us, patience)?;
         let is_before = |end: Option<Moment>| end.is_some_and(|end| end.us <= due);
-        let session = self.truth.session(contender.owner)?;
-        if is_before(contender.deleted_at()) || is_before(session.lost) {
+        if is_before(deleted) || is_before(self.truth.session(session)?.lost) {
             return None;
         }
         self.first_after(due)

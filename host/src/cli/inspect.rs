@@ -70,14 +70,41 @@ fn next(source: &ModuleSource, interface: &Interface) -> Next {
         }
     };
     let on = "--mount /try --connect 127.0.0.1:2181";
-    let (holding, answering) = proposed(interface);
-    let hold = holding.map(|name| format!("wok hold {module} {on} {name} -- printenv WOK_FENCE"));
-    let call = answering.map(|name| format!("wok call {module} {on} {name}"));
+    let (hold, call) = match settings(interface) {
+        Some(settings) => {
+            let (holding, answering) = proposed(interface);
+            let hold = holding.map(|name| {
+                format!("wok hold {module} {on}{settings} {name} -- printenv WOK_FENCE")
+            });
+            (hold, answering.map(|name| format!("wok call {module} {on}{settings} {name}")))
+        }
+        None => (None, None),
+    };
     let fork = match source {
         ModuleSource::Stock(name) => Some(format!("wok new my-{name} --from {name}")),
         ModuleSource::File(_) => None,
     };
     Next::new([before, hold, call, fork].into_iter().flatten())
+}
+
+/// The settings that a module cannot do without, as far as one of their type is easily thought of:
+/// a number is one. None if there are others.
+fn settings(interface: &Interface) -> Option<String> {
+    let fields = interface.configure.iter().flat_map(|config| &config.fields);
+    let needed = fields.filter(|field| !matches!(field.ty, ValueType::Option(_)));
+    needed
+        .map(|field| match field.ty {
+            ValueType::U8
+            | ValueType::U16
+            | ValueType::U32
+            | ValueType::U64
+            | ValueType::S8
+            | ValueType::S16
+            | ValueType::S32
+            | ValueType::S64 => Some(format!(" --config {}=1", field.name)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The operation to hold with and the one to ask with, if there are any that need no arguments. What
