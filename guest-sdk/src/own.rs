@@ -1,8 +1,8 @@
 //! An own contender znode.
 
 use crate::participant::{self, Fence};
-use crate::zookeeper::{Children, Created, Error};
-use crate::{Contender, Naming};
+use crate::zookeeper::{self, Children, Created, Error, VersionRequest, Write};
+use crate::{Contender, Named, Naming};
 
 /// An ephemeral znode of this participant that stands in a line, or holds what it stood for.
 ///
@@ -70,6 +70,27 @@ impl Own {
     /// As `participant.claim`; `no-node` if it is gone.
     pub fn claim(&self) -> Result<Fence, Error> {
         participant::claim(&self.path)
+    }
+
+    /// Becomes a contender of another kind at the same place in line, and claims it as that, in one
+    /// `multi`: nobody behind ever sees the place empty, and what runs under an earlier claim of it
+    /// goes on under the new one.
+    ///
+    /// # Errors
+    /// As `multi`, and it stays what it is. After `cancelled` it may be gone: then the claim of it is
+    /// lost, as the host tells.
+    pub fn become_kind(&mut self, naming: &Naming, data: &[u8]) -> Result<Fence, Error> {
+        let Some(contender) = naming.in_the_place_of(&self.contender) else {
+            return Err(Error::Other(format!("{}: no place in a line", self.path)));
+        };
+        let directory = self.path.len().saturating_sub(self.contender.name.len());
+        let path = contender.path(self.path.get(..directory).unwrap_or_default());
+        let gone = VersionRequest { path: self.path.clone(), version: None };
+        let writes = [Named::write(&path, data), Write::Delete(gone)];
+        let committed = zookeeper::multi(&writes, std::slice::from_ref(&path));
+        let fence = committed.map_err(|refused| refused.error)?.fence;
+        (self.path, self.contender) = (path, contender);
+        fence.ok_or_else(|| Error::Other(format!("multi: no fence for {}", self.path)))
     }
 
     /// Guards it no more, because a `multi` has deleted it. Answers its path.

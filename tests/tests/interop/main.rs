@@ -14,3 +14,4 @@ mod election;
 mod line;
 mod lock;
 mod party;
+mod read_write_lock;
