@@ -1,5 +1,5 @@
-//! Builds the stock recipes and the judges of their promises, and embeds them, with their sources and those of what `wok new` writes
-//! beside them. Their names are those of their directories.
+//! Builds the stock recipes and the judges of their promises, and embeds them, with their sources and
+//! those of what `wok new` writes beside them. Their names are those of their directories.
 
 use std::env;
 use std::error::Error;
@@ -47,5 +47,6 @@ fn embed() -> Result<(), wok_build::Error> {
     })?;
     wok_build::embed_sources("recipe_sources.rs", "../recipes-wasm/*")?;
     wok_build::embed_sources("template_sources.rs", "../guest-sdk/templates/*")?;
-    wok_build::embed_sources("sdk_sources.rs", "../guest-sdk")
+    wok_build::embed_sources("sdk_sources.rs", "../guest-sdk")?;
+    wok_build::embed_sources("sdk_judge_sources.rs", "../guest-sdk/judge")
 }

@@ -18,7 +18,7 @@ use wok::Host;
 use wok::guardian::{self, Attendance, GuardedCommand};
 use wok::guest::{Limits, Mount};
 use wok::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
-use wok::host::{HostOptions, user_cache};
+use wok::host::{HostOptions, Sessions, user_cache};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, Held, SeatLimits};
@@ -54,6 +54,7 @@ async fn run() -> Result<ExitCode> {
         memory: 16 << 20,
         cache: user_cache(),
         connect: ConnectOptions::new(servers, SESSION_TIMEOUT),
+        sessions: Sessions::at_most(1),
     })?;
     let session = host.open_session().await?;
     let module = host.load(&ModuleSource::Stock("read-write-lock".to_owned()), None)?;

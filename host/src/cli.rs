@@ -11,6 +11,7 @@ mod json_lines;
 mod new;
 mod next;
 mod output;
+mod promise;
 mod run;
 mod shorthand;
 mod signals;

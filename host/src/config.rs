@@ -52,7 +52,7 @@ pub use zookeeper::ZooKeeper;
 const MAX_BYTES: u64 = 1024 * 1024;
 
 const ZOOKEEPER: Key = Key::new("zookeeper", "{ connect = \"zk1:2181\" }");
-const ENGINE: Key = Key::new("engine", "{ participants = 1000 }");
+const ENGINE: Key = Key::new("engine", "{ participants = 10000 }");
 const RECIPES: Key =
     Key::new("recipes", "{ orders = { module = \"lock\", mount = \"/locks/orders\" } }");
 

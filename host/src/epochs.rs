@@ -1,30 +1,43 @@
-//! The session that is current, and the recipes that can be joined on it.
+//! Session epochs, and the recipes that can be joined on them.
 //!
 //! The daemon and the command line join a recipe through [`Epochs`]. A session epoch lasts from the
-//! connect to the loss; nothing is carried over to the next one, and nobody is joined again behind
+//! connect to the loss; nothing is carried over to another one, and nobody is joined again behind
 //! their back.
+//!
+//! A session that is full is no reason to refuse: the host opens another one, up to
+//! [`Sessions::most`](crate::host::Sessions). Each is an epoch of its own, with heartbeats, a
+//! deadline and a janitor of its own, and each participant belongs to exactly one. To ZooKeeper
+//! participants on two sessions of a host are what participants on two hosts are.
+//!
+//! | question | file |
+//! |---|---|
+//! | which sessions are open, and who is seated where? | `open_sessions.rs` |
+//! | what happens when all of them are full? | `joining.rs` |
+//! | when does a session end? | `attendant.rs` |
+
+mod attendant;
+mod joining;
+mod open_sessions;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
+
+pub use joining::JoinError;
+pub use open_sessions::Epoch;
 
 use crate::backoff::Backoff;
 use crate::config::spell_duration;
 use crate::host::Host;
 use crate::participant::{Follower, Join, Participant};
-use crate::session::{ConnectError, Failure, Session};
-
-/// A session epoch: one session, from the connect to the loss or to the host's end.
-#[derive(Debug, Clone)]
-pub struct Epoch {
-    /// The session.
-    pub session: Arc<Session>,
-    /// Cancelled when the session is lost, or the host is to stop.
-    pub over: CancellationToken,
-}
+use crate::session::{ConnectError, Session};
+use crate::tasks::Tasks;
+use joining::Widening;
+use open_sessions::OpenSessions;
 
 /// A participant, and where it lives.
 #[derive(Debug)]
@@ -37,47 +50,30 @@ pub struct Joined {
     pub epoch: Epoch,
 }
 
-/// Why a recipe cannot be joined.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JoinError {
-    /// No recipe of that name is loaded.
-    #[error("there is no recipe {0:?}")]
-    Unknown(String),
-    /// No session is open.
-    #[error("there is no session with ZooKeeper")]
-    NoSession,
-    /// The session has no room.
-    #[error(transparent)]
-    Refused(#[from] Failure),
-}
-
-/// The session that is current, and the recipes that can be joined on it.
+/// The sessions that are open, and the recipes that can be joined on them.
 #[derive(Debug)]
 pub struct Epochs {
     host: Host,
     recipes: BTreeMap<String, Join>,
-    current: watch::Sender<Current>,
-}
-
-#[derive(Debug, Default)]
-struct Current {
-    /// Perhaps over already.
-    epoch: Option<Epoch>,
-    /// No other one comes.
-    is_last: bool,
-}
-
-impl Current {
-    fn open(&self) -> Option<&Epoch> {
-        self.epoch.as_ref().filter(|epoch| !epoch.over.is_cancelled())
-    }
+    open: Arc<OpenSessions>,
+    /// Locked by who opens another session, so that those who find all of them full at the same
+    /// time do not open one each.
+    widening: Mutex<Widening>,
+    /// One for each session.
+    attendants: Tasks,
 }
 
 impl Epochs {
-    /// Without a session, and without recipes.
+    /// Without a session, and without recipes. Sessions will live on the runtime that this is called
+    /// in.
     pub fn new(host: Host) -> Self {
-        Epochs { host, recipes: BTreeMap::new(), current: watch::Sender::default() }
+        Epochs {
+            host,
+            recipes: BTreeMap::new(),
+            open: Arc::default(),
+            widening: Mutex::default(),
+            attendants: Tasks::on(Handle::current()),
+        }
     }
 
     /// Adds a recipe to those that can be joined, or puts it in the place of one of its name.
@@ -100,8 +96,8 @@ impl Epochs {
         self.host.connect_to(hosts);
     }
 
-    /// Opens a session, trying every server once, and makes it the current one. Its end is the
-    /// caller's to see: [`close`](Self::close) it.
+    /// Opens a session, trying every server once. Its end is the caller's to see:
+    /// [`close`](Self::close) it.
     ///
     /// # Errors
     /// No server could be reached, or a server refused.
@@ -110,12 +106,13 @@ impl Epochs {
     /// Nothing is left of a session that is being opened.
     pub async fn open(&self) -> Result<Arc<Session>, ConnectError> {
         let session = self.host.open_session().await?;
-        self.begin(&session, CancellationToken::new());
+        self.begin(&session);
         Ok(session)
     }
 
-    /// Opens one session after another until `shutdown` is cancelled. The one that is open then
-    /// stays open, for participants to leave in order: [`close`](Self::close) it.
+    /// Sees to it that a session is open until `shutdown` is cancelled: opens the first, and another
+    /// one when none is left. Those that are open in the end stay open, for participants to leave in
+    /// order: [`close`](Self::close) them.
     ///
     /// # Errors
     /// The servers refuse the credentials: trying again would not help.
@@ -124,16 +121,19 @@ impl Epochs {
     /// Do not drop it; cancel `shutdown`.
     pub async fn keep_open(&self, shutdown: &CancellationToken) -> Result<(), ConnectError> {
         let outcome = self.open_sessions(shutdown).await;
-        self.current.send_modify(|current| current.is_last = true);
+        self.open.stop();
         outcome
     }
 
     async fn open_sessions(&self, shutdown: &CancellationToken) -> Result<(), ConnectError> {
         let mut backoff = Backoff::default();
-        while !shutdown.is_cancelled() {
-            let session = match shutdown.run_until_cancelled(self.host.open_session()).await {
+        while shutdown.run_until_cancelled(self.open.until_none()).await.is_some() {
+            match shutdown.run_until_cancelled(self.host.open_session()).await {
                 None => break,
-                Some(Ok(session)) => session,
+                Some(Ok(session)) => {
+                    backoff.reset();
+                    self.begin(&session);
+                }
                 Some(Err(
                     refused @ (ConnectError::AuthFailed { .. } | ConnectError::Certificate { .. }),
                 )) => return Err(refused),
@@ -141,70 +141,41 @@ impl Epochs {
                     let pause = backoff.next();
                     tracing::warn!(%error, retry_in = spell(pause), "no session");
                     shutdown.run_until_cancelled(tokio::time::sleep(pause)).await;
-                    continue;
                 }
-            };
-            backoff.reset();
-            let (id, timeout) = (session.id(), session.timing().timeout());
-            tracing::info!(session = format!("{id:#x}"), timeout = spell(timeout), "connected");
-            let over = shutdown.child_token();
-            self.begin(&session, over.clone());
-            let Some(loss) = shutdown.run_until_cancelled(session.until_lost()).await else {
-                break;
-            };
-            tracing::warn!(reason = %loss, cause = loss.kind(), "session lost");
-            // Participants end by themselves. Nobody waits for that here: those who are done with
-            // this session go on with the next.
-            over.cancel();
-            self.current.send_modify(|current| current.epoch = None);
-            close(&session).await;
+            }
         }
         Ok(())
     }
 
-    fn begin(&self, session: &Arc<Session>, over: CancellationToken) {
-        let epoch = Epoch { session: Arc::clone(session), over };
-        self.current.send_modify(|current| current.epoch = Some(epoch));
+    /// Counts a session among those that are open, and has it attended to. One that comes too late,
+    /// when no other is wanted, ends when it is dropped.
+    fn begin(&self, session: &Arc<Session>) {
+        let Some((epoch, open)) = self.open.add(session) else { return };
+        let (id, timeout) = (session.id(), spell(session.timing().timeout()));
+        tracing::info!(session = format!("{id:#x}"), timeout, open, "connected");
+        let attendant = attendant::attend(Arc::clone(&self.open), epoch, self.host.sessions().idle);
+        self.attendants.spawn("session's attendant", attendant);
     }
 
-    /// Waits until a session is open. None if no other one comes.
+    /// Waits until a session is open. False if no other one comes.
     ///
     /// # Cancellation
     /// Nothing is lost.
-    pub async fn next(&self) -> Option<Epoch> {
-        let mut current = self.current.subscribe();
-        let settled = current.wait_for(|it| it.is_last || it.open().is_some()).await;
-        // The sender is here, so it is not closed.
-        settled.ok()?.open().cloned()
+    pub async fn until_open(&self) -> bool {
+        self.open.until_one().await
     }
 
-    /// Starts a participant of a recipe on the current session.
-    ///
-    /// # Errors
-    /// There is no such recipe, no session, or no room in it.
-    pub fn join(&self, recipe: &str) -> Result<Joined, JoinError> {
-        let recipe =
-            self.recipes.get(recipe).ok_or_else(|| JoinError::Unknown(recipe.to_owned()))?;
-        let epoch = self.current.borrow().open().cloned().ok_or(JoinError::NoSession)?;
-        let joined = Participant::join(self.host.tasks(), &epoch.session, recipe.clone());
-        let (participant, follower) = joined?;
-        Ok(Joined { participant, follower, epoch })
+    /// Cancelled when no other session comes, and those that are open are to be left.
+    pub fn stopping(&self) -> &CancellationToken {
+        self.open.stopping()
     }
 
-    /// Closes the session that is current. The participants have been asked to leave before, and
-    /// have left.
+    /// Closes all sessions. The participants have been asked to leave before, and have left.
     pub async fn close(&self) {
-        let epoch = self.current.send_replace(Current { epoch: None, is_last: true }).epoch;
-        if let Some(Epoch { session, over }) = epoch {
-            over.cancel();
-            close(&session).await;
-        }
+        self.open.stop();
+        self.open.close();
+        self.attendants.join().await;
     }
-}
-
-async fn close(session: &Session) {
-    session.close().await;
-    tracing::info!(session = format!("{:#x}", session.id()), "session ended");
 }
 
 /// A duration in whole milliseconds, as the config has them.

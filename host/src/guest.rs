@@ -5,12 +5,12 @@
 //! reflection ([`Interface`]), and JSON becomes its values by [`values`].
 //!
 //! Code map:
-//! - `engine`, `cache`: wasmtime's settings, the pool, the compile cache, the epoch's thread
+//! - `engine`, `cache`: wasmtime's settings, the pool, the compile cache
 //! - `module`, `module_error`, `reflect`, `interface`, `value_type`, `wit_docs`: a module's checks
 //!   and its types
 //! - `values`: JSON to component values and back
-//! - `instance`, `meter`, `lane`, `errand`, `fault`: calls, their turns and processor time, what is
-//!   done for them meanwhile, how they end
+//! - `instance`, `fault`: calls, and how they end
+//! - `scheduler`: the calls' turns and processor time, and what is done for them meanwhile
 //! - `state`, `host_*`, `giving_up`, `convert`, `answer`, `mount`: host calls
 //! - `limits`, `bucket`, `voice_box`: what a component may use
 //! - `judge`: components that judge what others did
@@ -28,7 +28,6 @@ mod bucket;
 mod cache;
 mod convert;
 mod engine;
-mod errand;
 mod fault;
 mod giving_up;
 mod host_batches;
@@ -39,13 +38,12 @@ mod host_zookeeper;
 mod instance;
 mod interface;
 mod judge;
-mod lane;
 mod limits;
-mod meter;
 mod module;
 mod module_error;
 mod mount;
 mod reflect;
+mod scheduler;
 mod scope;
 mod sections;
 mod slab;

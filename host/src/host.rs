@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -23,6 +24,29 @@ pub struct HostOptions {
     pub cache: CompileCache,
     /// How to reach ZooKeeper.
     pub connect: ConnectOptions,
+    /// How many sessions to keep there.
+    pub sessions: Sessions,
+}
+
+/// How many sessions a host keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sessions {
+    /// Open at a time: another one is opened when those that are open are full.
+    pub most: u32,
+    /// How long one stays open that nobody uses, beside others.
+    pub idle: Duration,
+}
+
+/// To open a session and to close it are two transactions; an idle one costs a `sync` in every tenth
+/// of its timeout, and one of the server's connections. A minute bridges the pauses of work that
+/// comes in waves, and gives the connection back soon after.
+const IDLE: Duration = Duration::from_secs(60);
+
+impl Sessions {
+    /// So many at a time.
+    pub fn at_most(most: u32) -> Self {
+        Sessions { most, idle: IDLE }
+    }
 }
 
 /// Why a module cannot be used.
@@ -42,6 +66,7 @@ pub enum LoadError {
 pub struct Host {
     engine: Engine,
     connect: ConnectOptions,
+    sessions: Sessions,
     tasks: Tasks,
 }
 
@@ -51,7 +76,7 @@ impl Host {
     /// # Errors
     /// The engine or a thread cannot be had; the error names the config key to change.
     pub fn new(options: HostOptions) -> Result<Self, EngineError> {
-        let HostOptions { participants, memory, cache, connect } = options;
+        let HostOptions { participants, memory, cache, connect, sessions } = options;
         Ok(Host {
             engine: Engine::new(&EngineOptions {
                 participants,
@@ -61,6 +86,7 @@ impl Host {
                 pace: Pace::Clock,
             })?,
             connect,
+            sessions,
             tasks: Tasks::on(Handle::current()),
         })
     }
@@ -84,6 +110,11 @@ impl Host {
     /// The host's tasks: participants, and what is done on their behalf.
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// How many sessions it keeps.
+    pub fn sessions(&self) -> Sessions {
+        self.sessions
     }
 
     /// The servers that sessions are opened on.

@@ -1,6 +1,6 @@
 //! wok: ZooKeeper recipes as sandboxed WebAssembly components.
 //!
-//! One host holds the ZooKeeper session. A recipe is a component; a participant is one component
+//! One host holds the ZooKeeper sessions. A recipe is a component; a participant is one component
 //! instance that takes part in a recipe.
 //!
 //! # Code map
@@ -10,7 +10,7 @@
 //! - [`participant`]: one component instance with its task, its mailbox and its followers.
 //! - [`guardian`]: a process that ends a command with its claim.
 //! - [`config`]: TOML to validated types.
-//! - [`epochs`]: the session that is current, and the recipes that can be joined on it.
+//! - [`epochs`]: the sessions that are open, and the recipes that can be joined on them.
 //! - [`holding`]: from "held" to a running command and back.
 //! - [`daemon`]: which participants should run.
 //! - [`simulation`]: the same participants over a simulated ensemble.

@@ -82,8 +82,18 @@ impl Participant {
         session: &Arc<Session>,
         join: Join,
     ) -> Result<(Participant, Follower), Failure> {
-        let seat = session.join(join.mount.path(), join.seat)?.of_kin(join.module.kin());
-        let seat = Arc::new(seat);
+        let seat = session.join(join.mount.path(), join.seat)?;
+        Ok(Participant::start(tasks, session, seat, join))
+    }
+
+    /// Starts a participant that has its seat on the session already.
+    pub fn start(
+        tasks: &Tasks,
+        session: &Arc<Session>,
+        seat: Seat,
+        join: Join,
+    ) -> (Participant, Follower) {
+        let seat = Arc::new(seat.of_kin(join.module.kin()));
         let line = Line::default();
         let follower = line.follower(Arc::downgrade(&seat));
         let id = Arc::<str>::from(session.clock().uuid().simple().to_string());
@@ -120,7 +130,7 @@ impl Participant {
             task.run(starting.await).await;
         });
         let session = Arc::clone(session);
-        Ok((Participant { id, mailbox, seat, session }, follower))
+        (Participant { id, mailbox, seat, session }, follower)
     }
 
     /// The participant's id.

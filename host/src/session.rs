@@ -47,6 +47,7 @@ mod persistent;
 mod request;
 mod seat;
 mod state;
+mod tick;
 mod tickets;
 mod timing;
 mod traffic;

@@ -9,4 +9,4 @@ mod rounds;
 
 pub use self::ground::{Cut, Ground};
 pub use self::host::Kind;
-pub use self::rounds::{Gap, round};
+pub use self::rounds::{HandOver, round};

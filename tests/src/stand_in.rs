@@ -110,6 +110,10 @@ impl Ensemble for StandIn {
         .boxed()
     }
 
+    fn least_timeout(&self) -> BoxFuture<'static, Option<Duration>> {
+        ready(None).boxed()
+    }
+
     fn connection(&self) -> watch::Receiver<Connection> {
         self.connection.subscribe()
     }

@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use serde_json::Value;
 use wok::Host;
 use wok::guest::{CompileCache, Limits, Module, Mount};
-use wok::host::HostOptions;
+use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -42,6 +42,7 @@ impl Stock {
             memory: 16 << 20,
             cache: CompileCache::Off,
             connect: ConnectOptions::new(address, TIMEOUT),
+            sessions: Sessions::at_most(1),
         })?;
         let session = host.open_session().await?;
         let module = host.load(&ModuleSource::Stock(recipe.to_owned()), None)?;

@@ -68,11 +68,15 @@ async fn every_new_recipe_builds_and_holds_by_typing_what_is_told_next() -> Resu
         assert_eq!(told["sha256"], built["sha256"], "{origin}");
         assert_eq!(told["size"], fs::metadata(directory.join(format!("{RECIPE}.wasm")))?.len());
         assert_eq!(told["documentation"]["state"], "matches", "{origin}");
+        assert_eq!(told["judge"]["name"], "my-recipe's own", "{origin}");
+        assert_eq!(told["workload"]["from"], "file", "{origin}");
         if let Some(stock) = origin.strip_prefix("--from ") {
             let stock = shop.report(&format!("wok inspect {stock} --output json"))?;
             for same in ["interface", "operations", "types", "config-schema", "imports"] {
                 assert_eq!(told[same], stock[same], "{origin}");
             }
+            assert_eq!(told["judge"]["invariants"], stock["judge"]["invariants"], "{origin}");
+            assert_eq!(stock["workload"]["from"], "component", "{origin}");
         }
 
         let proposed = told["next"].as_array().context("what to type next")?;
@@ -89,7 +93,23 @@ async fn every_new_recipe_builds_and_holds_by_typing_what_is_told_next() -> Resu
     }
     assert!(fences.is_sorted_by(|one, other| one < other), "{fences:?}");
     a_mistake_is_shown_as_cargo_shows_it(&shop, &directory)?;
+    its_judge_is_its_authors_to_change(&shop, &directory)?;
     its_own_tests_run(&shop, &directory)
+}
+
+fn its_judge_is_its_authors_to_change(shop: &Workshop, directory: &Path) -> Result<()> {
+    let inspect = format!("wok inspect {RECIPE}/{RECIPE}.wasm --output json");
+    let before = shop.report(&inspect)?;
+    let file = directory.join("promise/judge/src/lib.rs");
+    let text = fs::read_to_string(&file)?;
+    fs::write(&file, text.replace("(\"T1\", \"", "(\"T1\", \"as its author says, "))?;
+    shop.report(&format!("wok build {RECIPE} --output json"))?;
+    let after = shop.report(&inspect)?;
+    let meaning = after["judge"]["invariants"][0]["meaning"].as_str().context("a meaning")?;
+    assert!(meaning.starts_with("as its author says, "), "{meaning}");
+    assert_ne!(after["judge"]["sha256"], before["judge"]["sha256"]);
+    assert_ne!(after["sha256"], before["sha256"]);
+    Ok(fs::write(&file, text)?)
 }
 
 /// Here, because by now its dependencies are compiled.
@@ -129,9 +149,12 @@ fn a_mistake_is_shown_as_cargo_shows_it(shop: &Workshop, directory: &Path) -> Re
 /// On the machine itself, as `cargo test` does it for any crate.
 fn its_own_tests_run(shop: &Workshop, directory: &Path) -> Result<()> {
     let line = format!("cd {} && cargo test --offline --quiet", directory.display());
-    let tested = shop.run(&line)?;
-    assert_eq!(tested.code, Some(0), "{tested:?}");
-    assert!(tested.stdout.contains("test result: ok. 3 passed"), "{tested:?}");
+    for (which, passed) in [("", 3), (" -p my-recipe-judge", 2)] {
+        let tested = shop.run(&format!("{line}{which}"))?;
+        assert_eq!(tested.code, Some(0), "{tested:?}");
+        let passed = format!("test result: ok. {passed} passed");
+        assert!(tested.stdout.contains(&passed), "{tested:?}");
+    }
     Ok(())
 }
 

@@ -9,6 +9,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use wok::modules::stock_names;
 use wok_tests::admin::Admin;
 use wok_tests::process::{Ended, Program};
 use wok_tests::zookeeper;
@@ -91,8 +92,8 @@ async fn what_only_answers_is_told_to_be_called_where_a_claim_was_to_be_held() -
 #[tokio::test]
 async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
     let server = zookeeper::shared().await;
-    let mut played = 0;
-    for module in ["lock", "leader-election"] {
+    for module in stock_names() {
+        let mut played = 0;
         let told = Program::wok()?.args(["inspect", "--output", "json", module]).run().await?;
         let report: Value = serde_json::from_str(&told.stdout)?;
         for command in report["next"].as_array().context("next")? {
@@ -109,8 +110,8 @@ async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
             assert_ne!(ended.stdout, "", "{command}");
             played += 1;
         }
+        assert!(played > 0, "nothing is proposed for {module}");
     }
-    assert_eq!(played, 4, "one to hold and one to ask, of each");
     Ok(())
 }
 

@@ -46,6 +46,7 @@ fn the_lock_of_a_new_recipe_is_what_cargo_makes_of_the_workspaces() -> Result<()
     metadata(&recipe, &[])?;
     let lock = fs::read_to_string(recipe.join("Cargo.lock"))?;
     let lock = lock.replacen("name = \"my-recipe\"", "name = \"recipe\"", 1);
+    let lock = lock.replacen("name = \"my-recipe-judge\"", "name = \"recipe-judge\"", 1);
     generated::check("guest-sdk/standalone/recipe.lock", &lock)
 }
 
@@ -54,12 +55,48 @@ fn a_vendored_sdk_asks_for_what_the_workspaces_does() -> Result<()> {
     let (_directory, recipe) = recipe()?;
     let alone = metadata(&recipe, &["--no-deps"])?;
     let ours = metadata(repository()?, &["--no-deps"])?;
-    let asks = |metadata: &Value| -> Result<Value> {
-        let sdk = package(metadata, "wok-sdk")?;
-        let keys = ["version", "edition", "rust_version", "license", "dependencies", "features"];
-        Ok(keys.into_iter().map(|key| (key.to_owned(), sdk[key].clone())).collect())
+    for name in ["wok-sdk", "wok-judge"] {
+        let asks = |metadata: &Value| -> Result<Value> {
+            let sdk = package(metadata, name)?;
+            let keys =
+                ["version", "edition", "rust_version", "license", "dependencies", "features"];
+            Ok(keys.into_iter().map(|key| (key.to_owned(), sdk[key].clone())).collect())
+        };
+        assert_eq!(asks(&alone)?, asks(&ours)?);
+    }
+    Ok(())
+}
+
+/// A fork's judge is the stock recipe's, with another manifest.
+#[test]
+fn a_new_judge_may_use_what_the_stock_ones_do() -> Result<()> {
+    let (_directory, recipe) = recipe()?;
+    let alone = metadata(&recipe, &["--no-deps"])?;
+    let ours = metadata(repository()?, &["--no-deps"])?;
+    let alone = package(&alone, "my-recipe-judge")?;
+    let asked = |judge: &Value| -> Result<Vec<Value>> {
+        let dependencies = judge["dependencies"].as_array().context("dependencies")?;
+        let keys = ["name", "req", "features", "uses_default_features"];
+        let asked = |it: &Value| keys.into_iter().map(|key| it[key].clone()).collect();
+        Ok(dependencies.iter().map(asked).collect())
     };
-    assert_eq!(asks(&alone)?, asks(&ours)?);
+    let there = asked(alone)?;
+    let mut seen = 0;
+    for stock in ours["packages"].as_array().context("packages")? {
+        let manifest = stock["manifest_path"].as_str().unwrap_or_default();
+        if !manifest.ends_with("/promise/judge/Cargo.toml") {
+            continue;
+        }
+        seen += 1;
+        for same in ["edition", "rust_version", "features"] {
+            assert_eq!(stock[same], alone[same], "{manifest}: {same}");
+        }
+        assert_eq!(stock["targets"][0]["crate_types"], alone["targets"][0]["crate_types"]);
+        for dependency in asked(stock)? {
+            assert!(there.contains(&dependency), "{manifest}: a new judge has no {dependency}");
+        }
+    }
+    assert_eq!(seen, scaffold::stock_names().count() + scaffold::template_names().count());
     Ok(())
 }
 

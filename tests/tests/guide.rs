@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use wok::simulation::history::FaultKind;
 use wok_tests::authors::Workshop;
 use wok_tests::guide::{Reader, steps};
+use wok_tests::tidy::{CHECKS, File};
 
 fn docs() -> Result<PathBuf> {
     Ok(Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?.join("docs"))
@@ -32,12 +33,16 @@ fn pages() -> Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
+/// Pages for those who change wok are played in a copy of the checkout.
+const FOR_CONTRIBUTORS: &str = "contributing/";
+
 #[tokio::test]
 async fn every_page_does_what_it_says() -> Result<()> {
     let shop = Workshop::open()?;
     let mut played = 0;
     for (name, text) in pages()? {
-        if steps(&text).with_context(|| name.clone())?.is_empty() {
+        let is_played = !steps(&text).with_context(|| name.clone())?.is_empty();
+        if !is_played || name.starts_with(FOR_CONTRIBUTORS) {
             continue;
         }
         played += 1;
@@ -45,6 +50,61 @@ async fn every_page_does_what_it_says() -> Result<()> {
         reader.play(&text).await.with_context(|| format!("docs/{name}.md"))?;
     }
     ensure!(played >= 4, "only {played} pages have something to play");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_page_of_a_new_stock_recipe_makes_one() -> Result<()> {
+    let shop = Workshop::open()?;
+    let mut reader = Reader::begin(&shop, "wok")?;
+    let checkout = shop.path().join("wok");
+    copy(docs()?.parent().context("the root")?, &checkout)?;
+    let page = fs::read_to_string(docs()?.join("contributing/new-stock-recipe.md"))?;
+    reader.play(&page).await?;
+    // What the build script compiles, and what it says of the crates: those of the workspace.
+    let listed = shop.run("cd wok && cargo metadata --no-deps --format-version 1")?;
+    let listed: serde_json::Value = serde_json::from_str(&listed.stdout)?;
+    let packages = listed["packages"].as_array().context("packages")?;
+    for name in ["wok-seat", "wok-seat-judge"] {
+        ensure!(packages.iter().any(|it| it["name"] == name), "{name} is not in the workspace");
+    }
+    ensure!(checkout.join("tests/mutants/sits-beside.patch").is_file());
+    let recipe = files_below(&checkout, &checkout.join("recipes-wasm/seat"))?;
+    let findings: Vec<_> = CHECKS.iter().flat_map(|check| (check.run)(&recipe)).collect();
+    ensure!(findings.is_empty(), "{findings:#?}");
+    Ok(())
+}
+
+/// As the style guide's checks read them.
+fn files_below(root: &Path, directory: &Path) -> Result<Vec<File>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(files_below(root, &path)?);
+        } else {
+            let name = path.strip_prefix(root)?.display().to_string();
+            files.push(File { path: name, text: fs::read_to_string(&path)? });
+        }
+    }
+    Ok(files)
+}
+
+/// A checkout, without what was built in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if [".git", "target", "node_modules"].iter().any(|name| entry.file_name() == *name) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::create_dir_all(&target)?;
+            copy(&entry.path(), &target)?;
+        } else if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
     Ok(())
 }
 

@@ -219,6 +219,25 @@ async fn a_connection_that_falls_silent_ends_the_command_before_the_next_in_line
 }
 
 #[tokio::test]
+async fn what_happens_while_the_command_runs_is_told() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let path = zookeeper::unique_path();
+    let mut holder = Program::wok()?
+        .args(["lock", "--connect", proxy.address(), "--session-timeout", "10s", &path])
+        .args(["--", "sh", "-c", "echo ready; read line"])
+        .start()?;
+    holder.wait_for_text("ready").await?;
+    proxy.stall(Direction::Both);
+    holder.wait_for_text("in doubt; what is held is still held").await?;
+    proxy.release();
+    holder.wait_for_text("in contact with ZooKeeper again").await?;
+    holder.write("go\n")?;
+    assert_eq!(holder.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_waiter_gives_up_after_its_wait_and_leaves_nothing_in_line() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;

@@ -119,18 +119,30 @@ async fn a_module_is_simulated_with_its_config() -> Result<()> {
 async fn a_component_that_fails_by_itself_is_broken_even_if_that_cannot_be_written_down()
 -> Result<()> {
     let (directory, _hostile) = guest_file("hostile")?;
-    // One that wakes itself again and again would keep a run from ever ending.
-    let workload = "[[roles]]\nname = \"user\"\nround = [{ call = { operation = \"trap\" } }]\n";
-    std::fs::write(directory.path().join("traps.toml"), workload)?;
-    let written = ["--history", "/dev/null/run.jsonl"];
-    let arguments =
-        [&["test", "./hostile.wasm", "--workload", "traps.toml"], &written[..]].concat();
+    // All of its operations, with arguments at random.
+    let arguments = ["test", "./hostile.wasm", "--history", "/dev/null/run.jsonl"];
     let ended = Program::wok()?.directory(directory.path()).args(arguments).run().await?;
     assert_eq!(ended.code(), Some(1), "{ended:?}");
     for text in ["hostile.wasm: BROKEN by seed", "L1: the component of participant", "--scenario"] {
         assert!(ended.stdout.contains(text), "{text:?} in {}", ended.stdout);
     }
     assert!(ended.stderr.contains("cannot write /dev/null/run.jsonl"), "{}", ended.stderr);
+    Ok(())
+}
+
+/// It would keep a run from ever coming to the next instant.
+#[tokio::test]
+async fn a_component_that_wakes_itself_without_end_is_ended_and_told() -> Result<()> {
+    let (directory, _hostile) = guest_file("hostile")?;
+    let workload = "[[roles]]\nname = \"user\"\nround = [{ call = { operation = \"wake-when\", \
+        arguments = { after-ms = 0, then = \"again\" } } }]\n";
+    std::fs::write(directory.path().join("restless.toml"), workload)?;
+    let arguments = ["test", "./hostile.wasm", "--workload", "restless.toml", "--seed", "1"];
+    let ended = Program::wok()?.directory(directory.path()).args(arguments).run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    let told = "wake trapped: it was woken 100 times while no time passed";
+    assert!(ended.stdout.contains("L1: the component of participant"), "{}", ended.stdout);
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
     Ok(())
 }
 
@@ -143,6 +155,36 @@ async fn a_search_in_which_no_seed_can_count_ends() -> Result<()> {
     let ended = Program::wok()?.args(arguments).run().await?;
     assert_eq!(ended.code(), Some(1), "{ended:?}");
     assert!(ended.stdout.contains("only 0 of 2"), "{}", ended.stdout);
+    Ok(())
+}
+
+/// Called a hundred times, and not once done.
+#[tokio::test]
+async fn operations_that_are_all_refused_are_no_pass() -> Result<()> {
+    let (directory, _shelf) = guest_file("shelf")?;
+    let workload = "[[roles]]\nname = \"user\"\nround = [\
+        { call = { operation = \"weigh\", arguments = { path = \"/none\" } } }, \
+        { call = { operation = \"put\", arguments = { label = \"air\", weight = 0 } } }]\n";
+    std::fs::write(directory.path().join("refused.toml"), workload)?;
+    let test = |more: &[&str]| -> Result<Program> {
+        let arguments = ["--output", "json", "test", "./shelf.wasm", "--workload", "refused.toml"];
+        Ok(Program::wok()?.directory(directory.path()).args(arguments).args(more))
+    };
+    let ended = test(&["--seeds", "3"])?.run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    let told: Value = serde_json::from_str(ended.stdout.trim())?;
+    let reason = told["reason"].as_str().unwrap_or_default();
+    assert!(reason.contains("only 0 of ") && reason.contains("0 succeeded"), "{told}");
+    assert_eq!(told["only-failed"], serde_json::json!(["put", "weigh"]), "{told}");
+
+    let ended = test(&["--seed", "1"])?.run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    let told: Value = serde_json::from_str(ended.stdout.trim())?;
+    assert_eq!((&told["passed"], &told["succeeded"]), (&false.into(), &0.into()), "{told}");
+    assert!(
+        told["reason"].as_str().unwrap_or_default().contains("none of the operations"),
+        "{told}"
+    );
     Ok(())
 }
 

@@ -60,11 +60,18 @@ fn a_recipe_without_a_part_is_found() {
         ("recipes-wasm/whole/src/lib.rs", ""),
         ("recipes-wasm/whole/src/decide.rs", ""),
         ("recipes-wasm/whole/wit/whole.wit", ""),
+        ("recipes-wasm/whole/promise/workload.toml", ""),
+        ("recipes-wasm/whole/promise/judge/src/lib.rs", ""),
         ("recipes-wasm/half/README.md", ""),
         ("recipes-wasm/half/src/lib.rs", ""),
         ("recipes-wasm/half/wit/notes.txt", ""),
+        ("recipes-wasm/half/promise/workload.toml", ""),
     ];
-    let expected = ["recipes-wasm/half/src/decide.rs:0", "recipes-wasm/half/wit/*.wit:0"];
+    let expected = [
+        "recipes-wasm/half/promise/judge/src/lib.rs:0",
+        "recipes-wasm/half/src/decide.rs:0",
+        "recipes-wasm/half/wit/*.wit:0",
+    ];
     check("every recipe has its three parts", &files, &expected);
 }
 

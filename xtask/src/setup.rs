@@ -79,39 +79,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         remedy: "`rustup target add wasm32-unknown-unknown`, or Debian's rustc-web and \
                  rust-web-src",
     };
-    let java = Part {
-        name: "Java",
-        look: server::java,
-        other_way: None,
-        packages: || vec![Package::any("openjdk-17-jre-headless")],
-        remedy: "a Java runtime of version 11 or later with keytool, on PATH",
-    };
-    let zookeeper = Part {
-        name: "Apache ZooKeeper",
-        look: server::zookeeper,
-        other_way: None,
-        // The jars alone: package `zookeeper` adds a desktop Java and an inspector with windows.
-        packages: || vec![Package::any("libzookeeper-java")],
-        remedy: "Debian's libzookeeper-java, which has /usr/share/java/zookeeper.jar",
-    };
-    let curator = Part {
-        name: "Apache Curator",
-        look: server::curator,
-        other_way: None,
-        // Its peer in the tests is compiled as it starts.
-        packages: || {
-            ["libcurator-recipes-java", "openjdk-17-jdk-headless"].map(Package::any).into()
-        },
-        remedy: "Debian's libcurator-recipes-java, and a Java that has a compiler",
-    };
-    let python = Part {
-        name: "Python",
-        look: server::python,
-        other_way: None,
-        // kazoo's own tests run in an environment of their own, for which a package is compiled.
-        packages: || ["python3-venv", "python3-dev"].map(Package::any).into(),
-        remedy: "Python 3 with the modules venv and ensurepip and with its headers, on PATH",
-    };
+    let [java, zookeeper, curator, python] = servers_and_peers();
     let git = Part {
         name: "Git",
         look: server::git,
@@ -150,6 +118,44 @@ fn parts(purpose: Purpose) -> Vec<Part> {
             [guest_toolchain].into_iter().chain(real).chain(other_languages()).collect()
         }
     }
+}
+
+/// ZooKeeper's server, and the clients of others that share recipes with wok.
+fn servers_and_peers() -> [Part; 4] {
+    let java = Part {
+        name: "Java",
+        look: server::java,
+        other_way: None,
+        packages: || vec![Package::any("openjdk-17-jre-headless")],
+        remedy: "a Java runtime of version 11 or later with keytool, on PATH",
+    };
+    let zookeeper = Part {
+        name: "Apache ZooKeeper",
+        look: server::zookeeper,
+        other_way: None,
+        // The jars alone: package `zookeeper` adds a desktop Java and an inspector with windows.
+        packages: || vec![Package::any("libzookeeper-java")],
+        remedy: "Debian's libzookeeper-java, which has /usr/share/java/zookeeper.jar",
+    };
+    let curator = Part {
+        name: "Apache Curator",
+        look: server::curator,
+        other_way: None,
+        // Its peer in the tests is compiled as it starts.
+        packages: || {
+            ["libcurator-recipes-java", "openjdk-17-jdk-headless"].map(Package::any).into()
+        },
+        remedy: "Debian's libcurator-recipes-java, and a Java that has a compiler",
+    };
+    let python = Part {
+        name: "Python",
+        look: server::python,
+        other_way: None,
+        // kazoo's own tests run in an environment of their own, for which a package is compiled.
+        packages: || ["python3-venv", "python3-dev"].map(Package::any).into(),
+        remedy: "Python 3 with the modules venv and ensurepip and with its headers, on PATH",
+    };
+    [java, zookeeper, curator, python]
 }
 
 /// What builds recipes in C and in JavaScript.

@@ -8,8 +8,11 @@ use crate::Error;
 use crate::builder::crates_in;
 use crate::embed::{directory_in, rerun_if_changed, write};
 
-/// What of a crate is its author's. Its manifest is not: the workspace's is inherited in it.
+/// What of a crate is its author's. Its manifest is not, nor is that of the judge in its promise: both
+/// inherit the workspace's.
 const PARTS: [&str; 4] = ["README.md", "promise", "src", "wit"];
+
+const MANIFEST: &str = "Cargo.toml";
 
 /// Writes `table` in `OUT_DIR`: an expression, `&[(name, &[(path, text)])]`, with the files of some
 /// crates. `crates` is the directory of one, relative to the build script's package, or `*` below a
@@ -70,13 +73,9 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) -> Result<(), Error> {
         if name.starts_with('.') || name.ends_with('~') {
             continue;
         }
-        if path.join("Cargo.toml").is_file() {
-            // A crate of its own, such as the judge: its manifest takes from the workspace.
-            continue;
-        }
         if path.is_dir() {
             collect(&path, files)?;
-        } else {
+        } else if name != MANIFEST {
             files.push(path);
         }
     }

@@ -102,11 +102,21 @@ impl Story {
 
     /// It is called.
     pub fn invoke(&mut self, participant: ParticipantId, operation: &str) -> &mut Self {
+        self.invoke_with(participant, operation, Value::Null)
+    }
+
+    /// It is called with arguments.
+    pub fn invoke_with(
+        &mut self,
+        participant: ParticipantId,
+        operation: &str,
+        arguments: Value,
+    ) -> &mut Self {
         self.calls += 1;
         let call = self.calls;
         self.role(participant).call = call;
         let operation = operation.to_owned();
-        self.push(What::Invoked { participant, call, operation, arguments: Value::Null })
+        self.push(What::Invoked { participant, call, operation, arguments })
     }
 
     /// Its newest call is answered.

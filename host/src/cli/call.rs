@@ -59,7 +59,7 @@ async fn call_on(
     signals: &mut mpsc::Receiver<Signal>,
     printer: &Printer,
 ) -> Result<Value, Failure> {
-    let Joined { participant, mut follower, .. } = ready.join()?;
+    let Joined { participant, mut follower, .. } = ready.join().await?;
     let withdrawn = CancellationToken::new();
     let call = participant::Call {
         arguments: ready.arguments.clone(),

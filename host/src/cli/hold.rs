@@ -19,7 +19,7 @@ use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
 use crate::guardian::{self, Attendance, GuardedCommand};
 use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
-use crate::participant::{Ending, Follower, Participant};
+use crate::participant::{Ending, Follower, Notice, Participant};
 use crate::session::{Held, Timing};
 use crate::tasks::Tasks;
 
@@ -129,7 +129,7 @@ async fn join_and_run(
     mut signals: mpsc::Receiver<Signal>,
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
-    let Joined { participant, mut follower, .. } = ready.join()?;
+    let Joined { participant, mut follower, .. } = ready.join().await?;
     let attempt = Acquire {
         arguments: ready.arguments.clone(),
         deadline: ready.deadline,
@@ -226,9 +226,13 @@ impl Contender<'_> {
             }
             std::future::pending().await
         };
+        let tell = |notice: &Notice| match notice {
+            Notice::Held(held) => self.printer.held(&self.recipe, held),
+            notice => self.printer.notice(&self.recipe, notice),
+        };
         // Cancel-safe: the command is awaited to its end, signals only until then.
         let running =
-            run_while_held(tasks, &self.participant, follower, held, command, instructions);
+            run_while_held(tasks, &self.participant, follower, held, command, instructions, tell);
         let ended = tokio::select! {
             ended = running => ended,
             never = passing_on => never,

@@ -1,5 +1,6 @@
 //! `wok inspect`: what a module is and offers.
 
+mod promised;
 mod report;
 mod text;
 mod words;
@@ -15,9 +16,11 @@ use crate::guest::{
     CompileCache, Engine, EngineOptions, Interface, Limits, Module, Operation, Pace, ValueType,
 };
 use crate::modules::ModuleSource;
+use promised::Promised;
 
 /// Show what a module is and offers: its imports and the contract it was built for, its operations,
-/// their types and its config with their documentation, its digest and size.
+/// their types and its config with their documentation, its digest and size; and what `wok test` tries
+/// it by: the judge of what it promises, with its digest and its invariants, and the workload.
 ///
 /// With --output json there are JSON Schemas, too, of its config and of each operation's arguments.
 #[derive(Debug, Args)]
@@ -33,8 +36,12 @@ impl Arguments {
         let source = ModuleSource::parse(&self.module);
         let bytes = source.read(None).map_err(|error| Failure::Config(error.to_string()))?;
         let module = load(&source.name(), &bytes)?;
+        let promised = Promised::of(&source, &bytes, &module)?;
         let next = next(&source, module.interface());
-        printer.report(&text::text(&module, &next), &report::report(&module, &next));
+        printer.report(
+            &text::text(&module, &promised, &next),
+            &report::report(&module, &promised, &next),
+        );
         Ok(ExitCode::SUCCESS)
     }
 }

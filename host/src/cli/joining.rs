@@ -17,7 +17,7 @@ use super::output::Printer;
 use crate::config::spell_duration;
 use crate::epochs::{Epochs, Joined};
 use crate::guest::{self, CompileCache, Limits, Mount};
-use crate::host::{Host, HostOptions, user_cache};
+use crate::host::{Host, HostOptions, Sessions, user_cache};
 use crate::modules::ModuleSource;
 use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
@@ -129,6 +129,7 @@ impl Joining {
             memory: Limits::default().memory,
             cache: self.cache_dir.clone().map_or_else(user_cache, CompileCache::In),
             connect: self.connect.options()?,
+            sessions: Sessions::at_most(1),
         })
         .map_err(|error| Failure::Config(error.to_string()))?;
         let module =
@@ -246,8 +247,9 @@ impl Ready {
     ///
     /// # Errors
     /// The session has no room.
-    pub(super) fn join(&self) -> Result<Joined, Failure> {
-        self.epochs.join(&self.recipe).map_err(|error| Failure::Unreachable(error.to_string()))
+    pub(super) async fn join(&self) -> Result<Joined, Failure> {
+        let joined = self.epochs.join(&self.recipe).await;
+        joined.map_err(|error| Failure::Unreachable(error.to_string()))
     }
 
     /// Closes the session. The participant is gone by then, and its znodes with it.

@@ -13,9 +13,9 @@ use crate::scaffold::{self, Change, Origin, Refreshed, ScaffoldError};
 
 /// Write a new recipe's crate, as a fork of a stock recipe or from a template.
 ///
-/// It brings the SDK, the contract and a lock file along, and builds on its own anywhere. A fork
-/// keeps the interface of the stock recipe, and with it what `wok test` asks of it, until you change
-/// it in `wit`.
+/// It brings the SDK, the contract and a lock file along, and builds on its own anywhere. What it
+/// promises is yours as well: promise/workload.toml says what its users do when `wok test` runs them,
+/// and promise/judge judges what came of it; a fork begins with those of the stock recipe.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok new my-lock --from lock\n  wok new my-recipe\n  \
     wok new my-lock --refresh-sdk")]
@@ -65,7 +65,7 @@ fn create(directory: &Path, origin: &Origin, printer: &Printer) -> Result<(), Fa
          wit/           what it offers\n  \
          src/decide.rs  decides; `cargo test` tests it\n  \
          src/lib.rs     reads, decides, acts\n  \
-         promise/       what `wok test` has its users do\n  \
+         promise/       what `wok test` has its users do, and the judge of what it promises\n  \
          wok-sdk/       the SDK and the contract of this wok\n{}",
         directory.display(),
         next.text()

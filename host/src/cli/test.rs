@@ -1,12 +1,12 @@
 //! `wok test`: a module in simulation.
 
+mod files;
 mod gaps;
 mod interrupt;
 mod judge;
 mod report;
 
 use std::fmt::Write as _;
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,10 +20,12 @@ use super::exit::{BROKEN, Failure, INCOMPLETE, INTERRUPTED};
 use super::joining::object;
 use super::next::path_word;
 use super::output::{Printer, log_to_stderr};
+use super::promise;
 use crate::guest::CompileCache;
 use crate::host::user_cache;
 use crate::modules::ModuleSource;
 use crate::simulation::exhaustive::{self, Exhausted};
+use crate::simulation::judges::{Violation, gravest};
 use crate::simulation::picture;
 use crate::simulation::plan::Plan;
 use crate::simulation::search::{Findings, Search};
@@ -31,6 +33,7 @@ use crate::simulation::shrink::shrink;
 use crate::simulation::subject::{Given, Origin as WorkloadOrigin, Subject};
 use crate::simulation::verdict::{self, Verdict, VerdictError};
 use crate::simulation::workload;
+use files::{read, read_plan, write};
 use gaps::Gaps;
 
 /// Run a module in simulation: hosts that lose their connections, are stopped and killed, over an
@@ -66,7 +69,8 @@ pub(super) struct Arguments {
     /// The module: a stock recipe's name, or a path to a component.
     module: String,
 
-    /// How many seeds have to pass; only those count in which enough happened. 1000 if it is not
+    /// How many seeds have to pass; only those count in which enough was called, succeeded and was
+    /// struck by faults. 1000 if it is not
     /// given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with = "seed")]
@@ -147,7 +151,7 @@ impl Arguments {
             true => None,
             false => Some(object("config", &self.config)?),
         };
-        let judge = judge::given(self.judge.as_deref(), &source, &bytes, &cache)?;
+        let judge = promise::judge(self.judge.as_deref(), &source, &bytes, &cache)?;
         let given = self.given(&source)?;
         let scenario = match &given {
             Given::Scenario { plan, .. } => Some(plan.clone()),
@@ -196,12 +200,12 @@ impl Arguments {
         if let Some(path) = &self.workload {
             return Ok(Given::File { name: name(path), text: read("workload", path)? });
         }
-        let ModuleSource::File(module) = source else { return Ok(Given::Own) };
-        let beside = module.with_file_name("").join(wok_build::WORKLOAD_FILE);
-        if !beside.is_file() {
-            return Ok(Given::Own);
+        match promise::workload(source) {
+            Some(beside) => {
+                Ok(Given::File { name: name(&beside), text: read("workload", &beside)? })
+            }
+            None => Ok(Given::Own),
         }
-        Ok(Given::File { name: name(&beside), text: read("workload", &beside)? })
     }
 
     fn seeds(&self) -> u64 {
@@ -256,12 +260,13 @@ impl Arguments {
 
     /// Why what was found says nothing, if it does not.
     fn is_worthless(&self, subject: &Subject, findings: &Findings) -> Option<String> {
-        let Findings { runs, counted, operations, grants, .. } = findings;
+        let Findings { runs, counted, operations, succeeded, grants, .. } = findings;
         if *counted < self.seeds() {
             return Some(format!(
-                "only {counted} of {runs} runs count, with {operations} operations in all: in the \
-                 others too little was called, or hardly a fault struck a host call; a workload says \
-                 what is called (promise/workload.toml)"
+                "only {counted} of {runs} runs count, with {operations} operations in all, of which \
+                 {succeeded} succeeded: in the others too little was called, or hardly anything of it \
+                 succeeded, or hardly a fault struck a host call; a workload says what is called \
+                 (promise/workload.toml)"
             ));
         }
         is_without_grants(subject, *runs, *grants)
@@ -306,6 +311,10 @@ impl Arguments {
             );
             return Ok(self.worthless(printer, subject, runs, &why, &gaps));
         }
+        if subject.operations().all(|operation| exhausted.called.answered(operation) == 0) {
+            let why = format!("no operation succeeded in {runs} runs, so that nothing was judged");
+            return Ok(self.worthless(printer, subject, runs, &why, &gaps));
+        }
         if let Some(why) = is_without_grants(subject, runs, grants) {
             return Ok(self.worthless(printer, subject, runs, &why, &gaps));
         }
@@ -336,9 +345,10 @@ impl Arguments {
         let (text, json) = report::one(&self.module, subject, &verdict, &gaps);
         judge::report(printer, subject, text, json);
         // Behind the report: what was found is told in any case, and counts.
-        let written = self.write_run(&verdict);
+        let written = self.write_run(subject, &verdict, gravest(&verdict.violations));
         if verdict.violations.is_empty() {
-            return written.map(|()| passing(&gaps));
+            let is_pass = !report::is_refused(&verdict);
+            return written.map(|()| if is_pass { passing(&gaps) } else { BROKEN.into() });
         }
         if let Err(failed) = written {
             printer.remark(&failed.to_string());
@@ -356,7 +366,7 @@ impl Arguments {
         gaps: &Gaps,
         is_stopped: &AtomicBool,
     ) -> Result<ExitCode, Failure> {
-        let Some(first) = failing.violations.first() else { return Ok(ExitCode::SUCCESS) };
+        let Some(first) = gravest(&failing.violations) else { return Ok(ExitCode::SUCCESS) };
         let (invariant, seed) = (first.invariant.clone(), failing.plan.seed);
         let name = match origin {
             Origin::Seed => format!("seed {seed}"),
@@ -414,7 +424,8 @@ impl Arguments {
         gaps.add_to(&mut json);
         judge::report(printer, subject, text, json);
         // What was found is told, and counts, though it cannot be written down.
-        for failed in [written, self.write_run(&smallest)].into_iter().filter_map(Result::err) {
+        let drawn = self.write_run(subject, &smallest, Some(violation));
+        for failed in [written, drawn].into_iter().filter_map(Result::err) {
             printer.remark(&failed.to_string());
         }
         Ok(ExitCode::from(BROKEN))
@@ -431,13 +442,18 @@ impl Arguments {
         files.chain(config).collect()
     }
 
-    fn write_run(&self, verdict: &Verdict) -> Result<(), Failure> {
+    fn write_run(
+        &self,
+        subject: &Subject,
+        verdict: &Verdict,
+        violation: Option<&Violation>,
+    ) -> Result<(), Failure> {
         if let Some(path) = &self.history {
             let lines: Vec<String> = verdict::lines(&verdict.history).collect();
             write(path, &(lines.join("\n") + "\n"))?;
         }
         match &self.picture {
-            Some(path) => write(path, &picture::svg(&verdict.history, verdict.violations.first())),
+            Some(path) => write(path, &picture::svg(&verdict.history, violation, subject.judge())),
             None => Ok(()),
         }
     }
@@ -452,19 +468,4 @@ fn passing(gaps: &Gaps) -> ExitCode {
 fn is_without_grants(subject: &Subject, runs: u64, grants: u64) -> Option<String> {
     (subject.is_judged() && subject.claims() && grants == 0)
         .then(|| format!("nobody was granted anything in {runs} runs, so that nothing was judged"))
-}
-
-fn read_plan(path: &Path) -> Result<Plan, Failure> {
-    toml::from_str(&read("scenario", path)?)
-        .map_err(|error| Failure::Config(format!("the scenario {}: {error}", path.display())))
-}
-
-fn read(what: &str, path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::Config(format!("the {what} {}: {error}", path.display())))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::Config(format!("cannot write {}: {error}", path.display())))
 }

@@ -24,6 +24,13 @@ const CPU_PER_CALL: RangeInclusive<Duration> = Duration::from_millis(1)..=Durati
 /// A lock waits on one znode and a barrier on two; watched paths share one budget of the session.
 const DEFAULT_WATCHES: u32 = 64;
 
+/// One znode at a time, which is what waits in a line. Whatever a participant reserves, others cannot:
+/// a session has 80 KiB for all of them.
+const DEFAULT_WATCHED_PATHS: u64 = 0;
+
+/// Two participants that reserve so much fit on a session, and a few hundred usual ones beside them.
+const MOST_WATCHED_PATHS: u64 = 32 << 10;
+
 /// A participant's ephemeral znodes live in the ensemble's memory and are deleted one by one when
 /// it ends: a thousand take well under a second.
 const DEFAULT_ZNODES: u32 = 1_000;
@@ -48,6 +55,7 @@ const CPU_PER_CALL_KEY: Key = Key::new("cpu-per-call", "\"100ms\"");
 const WATCHES_KEY: Key = Key::new("watches", "64");
 const ZNODES_KEY: Key = Key::new("znodes", "1000");
 const PERSISTENT_ZNODES_KEY: Key = Key::new("persistent-znodes", "10000");
+const WATCHED_PATHS_KEY: Key = Key::new("watched-paths", "\"8KiB\"");
 const WRITTEN_PER_SECOND_KEY: Key = Key::new("written-per-second", "\"1MiB\"");
 const CALLS_PER_SECOND_KEY: Key = Key::new("calls-per-second", "5000");
 
@@ -60,6 +68,8 @@ pub struct Limits {
     pub cpu_per_call: Duration,
     /// Watches that are armed at once.
     pub watches: u32,
+    /// Bytes of path that can be watched whatever others do, beyond what is reserved for everybody.
+    pub watched_paths: u64,
     /// Ephemeral znodes that exist at once.
     pub znodes: u32,
     /// Persistent znodes that it created and nobody has deleted.
@@ -76,6 +86,7 @@ impl Default for Limits {
             memory: DEFAULT_MEMORY,
             cpu_per_call: DEFAULT_CPU_PER_CALL,
             watches: DEFAULT_WATCHES,
+            watched_paths: DEFAULT_WATCHED_PATHS,
             znodes: DEFAULT_ZNODES,
             persistent_znodes: DEFAULT_PERSISTENT_ZNODES,
             written_per_second: DEFAULT_WRITTEN_PER_SECOND,
@@ -98,6 +109,10 @@ pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Opt
         Some(field) => field.parsed_by(read_written_per_second, report),
         None => Some(defaults.written_per_second),
     };
+    let watched_paths = match section.field(&WATCHED_PATHS_KEY) {
+        Some(field) => field.parsed_by(read_watched_paths, report),
+        None => Some(defaults.watched_paths),
+    };
     let mut count =
         |key: &Key, default: u32, most: u32, report: &mut Report<'_>| match section.field(key) {
             Some(field) => field.integer(1..=most, report),
@@ -118,6 +133,7 @@ pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Opt
         memory: memory?,
         cpu_per_call: cpu_per_call?,
         watches: watches?,
+        watched_paths: watched_paths?,
         znodes: znodes?,
         persistent_znodes: persistent_znodes?,
         written_per_second: written_per_second?,
@@ -131,6 +147,14 @@ fn read_memory(text: &str) -> Result<u64, BadValue> {
         return Ok(memory);
     }
     Err(BadValue::new(format!("{text} is out of range"), "choose from \"64KiB\" to \"4GiB\""))
+}
+
+fn read_watched_paths(text: &str) -> Result<u64, BadValue> {
+    let bytes = parse_size(text)?;
+    if bytes <= MOST_WATCHED_PATHS {
+        return Ok(bytes);
+    }
+    Err(BadValue::new(format!("{text} is out of range"), "choose at most \"32KiB\""))
 }
 
 fn read_written_per_second(text: &str) -> Result<u64, BadValue> {

@@ -13,12 +13,22 @@ use crate::znode_path::{PathError, ZnodePath};
 
 const CONNECT: Key = Key::new("connect", "\"zk1:2181,zk2:2181,zk3:2181\"");
 const SESSION_TIMEOUT: Key = Key::new("session-timeout", "\"10s\"");
+const SESSIONS: Key = Key::new("sessions", "16");
 const ROOT: Key = Key::new("root", "\"/wok\"");
 const AUTH: Key = Key::new("auth", "[{ scheme = \"digest\", credentials-file = \"…\" }]");
 const SASL: Key = Key::new("sasl", "{ credentials-file = \"…\" }");
 const ACL: Key = Key::new("acl", "\"creator\"");
 const CONTACT: Key = Key::new("contact", "\"quorum\"");
 const TLS: Key = Key::new("tls", "{ ca-file = \"…\" }");
+
+/// Sixteen have room for ten thousand participants, which is what an engine has room for, at mounts of
+/// up to 67 bytes. They are a quarter of the connections that a server accepts from one address by
+/// default (`maxClientCnxns`, 60), so several hosts can live on one machine.
+const DEFAULT_SESSIONS: u32 = 16;
+
+/// As many participants as an engine can have take 71, if their mounts are as long as they may be. A
+/// hundred send a thousand heartbeats in a session timeout.
+const MOST_SESSIONS: u32 = 100;
 
 /// How to reach the ensemble, and who we are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +37,8 @@ pub struct ZooKeeper {
     pub connect: Connect,
     /// The session timeout to ask for.
     pub session_timeout: SessionTimeout,
+    /// How many sessions may be open at a time.
+    pub sessions: u32,
     /// What stands before every mount; the mounts of [`Recipe`](super::Recipe) have it already.
     pub root: ZnodePath,
     /// Identities to add to the session.
@@ -84,6 +96,10 @@ pub(super) fn validate(
         Some(field) => field.parsed(report),
         None => Some(SessionTimeout::default()),
     };
+    let sessions = match section.field(&SESSIONS) {
+        Some(field) => field.integer(1..=MOST_SESSIONS, report),
+        None => Some(DEFAULT_SESSIONS),
+    };
     let root = match section.field(&ROOT) {
         Some(field) => field.parsed_by(read_path, report),
         None => Some(ZnodePath::root()),
@@ -105,6 +121,7 @@ pub(super) fn validate(
         Some(ZooKeeper {
             connect: connect?,
             session_timeout: session_timeout?,
+            sessions: sessions?,
             root: root.clone()?,
             auth: auth?,
             sasl: sasl?,

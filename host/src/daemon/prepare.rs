@@ -7,7 +7,7 @@ use crate::guest::{
     Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount, Pace,
 };
 use crate::holding::Kept;
-use crate::host::{self, Host, HostOptions, LoadError};
+use crate::host::{self, Host, HostOptions, LoadError, Sessions};
 use crate::modules::{ModuleSource, SourceError};
 use crate::participant::Join;
 use crate::session::SeatLimits;
@@ -45,6 +45,7 @@ impl Prepared {
             memory: config.recipes.iter().map(|recipe| recipe.limits.memory).max().unwrap_or(0),
             cache: host::user_cache(),
             connect: config.zookeeper.connect_options(),
+            sessions: Sessions::at_most(config.zookeeper.sessions),
         })?;
         let mut prepared = Prepared { epochs: Epochs::new(host), kept: Vec::new() };
         let mut findings = Vec::new();
@@ -70,6 +71,11 @@ impl Prepared {
     /// Names the servers, where the config could not: those of an embedded one.
     pub fn connect_to(&mut self, hosts: String) {
         self.epochs.connect_to(hosts);
+    }
+
+    /// The recipes alone, for a program that joins them by itself.
+    pub fn into_epochs(self) -> Epochs {
+        self.epochs
     }
 
     /// How many recipes have a `run`.
@@ -238,6 +244,7 @@ fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
         seat: SeatLimits {
             znodes: recipe.limits.znodes as usize,
             persistent_znodes: recipe.limits.persistent_znodes as usize,
+            watched_paths: recipe.limits.watched_paths as usize,
         },
         owner: crate::daemon::owner(recipe.name.as_str()),
         witness: None,

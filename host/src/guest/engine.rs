@@ -2,10 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{
@@ -14,16 +10,8 @@ use wasmtime::{
 
 use super::bindings::Imports;
 use super::cache::{self, CacheError};
-use super::lane::Lane;
+use super::scheduler::Scheduler;
 use super::state::State;
-
-/// How often code of components is interrupted while any of it runs: long enough for all that a
-/// recipe does at a time, and short enough for neighbours not to notice.
-pub(super) const TICK: Duration = Duration::from_millis(1);
-
-/// How often it could be while none runs at the last tick, so that a host whose components do little
-/// hardly wakes the processor. The first turn of one that does much may last as long.
-const IDLE_TICK: Duration = Duration::from_millis(10);
 
 /// A Rust guest has three: its own and two that `wit-component` adds. Other tool chains have more.
 pub(super) const CORE_INSTANCES_PER_COMPONENT: u32 = 8;
@@ -114,8 +102,7 @@ struct Inner {
     wasmtime: wasmtime::Engine,
     linker: Linker<State>,
     pace: Pace,
-    ticker: Ticker,
-    lane: Lane,
+    scheduler: Arc<Scheduler>,
 }
 
 impl Engine {
@@ -135,9 +122,9 @@ impl Engine {
         let mut linker = Linker::new(&wasmtime);
         Imports::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)
             .map_err(pool_error)?;
-        let ticker = Ticker::start(wasmtime.clone())?;
-        let lane = Lane::start()?;
-        Ok(Engine { inner: Arc::new(Inner { wasmtime, linker, pace: options.pace, ticker, lane }) })
+        let scheduler = Arc::new(Scheduler::start(wasmtime.clone())?);
+        let inner = Inner { wasmtime, linker, pace: options.pace, scheduler };
+        Ok(Engine { inner: Arc::new(inner) })
     }
 
     pub(super) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -153,15 +140,9 @@ impl Engine {
         self.inner.pace
     }
 
-    /// Where calls go on that overrun.
-    pub(super) fn lane(&self) -> &Lane {
-        &self.inner.lane
-    }
-
-    /// How many components' code runs just now. Whoever runs some counts it, so that it is
-    /// interrupted in time.
-    pub(super) fn running(&self) -> &Arc<AtomicU32> {
-        &self.inner.ticker.running
+    /// Who gives components' code its turns.
+    pub(super) fn scheduler(&self) -> &Arc<Scheduler> {
+        &self.inner.scheduler
     }
 }
 
@@ -241,42 +222,6 @@ fn pool(options: &EngineOptions) -> PoolingAllocationConfig {
 /// The memory of one participant in whole pages of WebAssembly.
 fn memory_slot(options: &EngineOptions) -> u64 {
     options.memory.max(1).next_multiple_of(64 << 10)
-}
-
-/// The thread that advances the epoch.
-struct Ticker {
-    /// Dropped to stop the thread.
-    stop: Option<SyncSender<()>>,
-    /// How many components' code runs just now.
-    running: Arc<AtomicU32>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Ticker {
-    fn start(wasmtime: wasmtime::Engine) -> std::io::Result<Self> {
-        let (stop, stopped) = sync_channel(0);
-        let running = Arc::new(AtomicU32::new(0));
-        let seen = Arc::clone(&running);
-        let tick = move || {
-            let mut pause = IDLE_TICK;
-            while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
-                wasmtime.increment_epoch();
-                pause = if seen.load(Ordering::Relaxed) > 0 { TICK } else { IDLE_TICK };
-            }
-        };
-        let thread = std::thread::Builder::new().name("wok-epoch".to_owned()).spawn(tick)?;
-        Ok(Ticker { stop: Some(stop), running, thread: Some(thread) })
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // It cannot have panicked, and there is nothing to do about it here.
-            let _ = thread.join();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -33,12 +33,9 @@ impl Host for State {
     async fn create(&mut self, path: String, data: Vec<u8>, mode: CreateMode) -> Answer<Created> {
         self.begin_writes(1, path.len() + data.len()).await?;
         let write = answer!(self.create_write(&path, data, mode));
-        match answer!(self.submit(session::Request::Write(write)).await) {
-            session::Reply::Written(session::Written::Created(path, stat)) => {
-                Ok(self.created(&path, &stat))
-            }
-            _ => Err(mismatch("create")),
-        }
+        let reply = answer!(self.submit(session::Request::Write(write)).await);
+        let (path, stat) = answer!(reply.created());
+        Ok(self.created(&path, &stat))
     }
 
     async fn delete(&mut self, path: String, version: Option<i32>) -> Answer<()> {
@@ -65,13 +62,10 @@ impl Host for State {
     ) -> Answer<Stat> {
         self.begin_writes(1, path.len() + data.len()).await?;
         let write = answer!(self.set_data_write(&path, data, version));
-        match answer!(self.submit(session::Request::Write(write)).await) {
-            session::Reply::Written(session::Written::DataSet(stat)) => {
-                let path = answer!(self.resolve(&path));
-                Ok(Ok(self.stat(&path, &stat)))
-            }
-            _ => Err(mismatch("set-data")),
-        }
+        let reply = answer!(self.submit(session::Request::Write(write)).await);
+        let stat = answer!(reply.data_set());
+        let path = answer!(self.resolve(&path));
+        Ok(Ok(self.stat(&path, &stat)))
     }
 
     async fn get_children(&mut self, path: String) -> Answer<Resource<ChildList>> {
@@ -190,12 +184,8 @@ impl State {
         self.begin_requests(1).await?;
         let path = answer!(self.resolve(path));
         let request = session::Request::Exists(path.clone(), watching);
-        match answer!(self.submit(request).await) {
-            session::Reply::Exists(stat, watch) => {
-                Ok(Ok((stat.map(|stat| self.stat(&path, &stat)), watch)))
-            }
-            _ => Err(mismatch("exists")),
-        }
+        let (stat, watch) = answer!(answer!(self.submit(request).await).exists());
+        Ok(Ok((stat.map(|stat| self.stat(&path, &stat)), watch)))
     }
 
     async fn read_data(
@@ -206,12 +196,8 @@ impl State {
         self.begin_requests(1).await?;
         let path = answer!(self.resolve(path));
         let request = session::Request::GetData(path.clone(), watching);
-        match answer!(self.submit(request).await) {
-            session::Reply::Data(data, stat, watch) => {
-                Ok(Ok((Contents { data, stat: self.stat(&path, &stat) }, watch)))
-            }
-            _ => Err(mismatch("get-data")),
-        }
+        let (data, stat, watch) = answer!(answer!(self.submit(request).await).data());
+        Ok(Ok((Contents { data, stat: self.stat(&path, &stat) }, watch)))
     }
 
     async fn read_children(
@@ -223,13 +209,9 @@ impl State {
         answer!(self.check_child_lists(1));
         let path = answer!(self.resolve(path));
         let request = session::Request::GetChildren(path.clone(), watching);
-        match answer!(self.submit(request).await) {
-            session::Reply::Children(names, stat, watch) => {
-                let stat = self.stat(&path, &stat);
-                Ok(Ok((self.own_children(names, stat), watch)))
-            }
-            _ => Err(mismatch("get-children")),
-        }
+        let (names, stat, watch) = answer!(answer!(self.submit(request).await).children());
+        let stat = self.stat(&path, &stat);
+        Ok(Ok((self.own_children(names, stat), watch)))
     }
 
     /// What a component is told of a znode just created.

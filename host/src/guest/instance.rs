@@ -11,9 +11,8 @@ use wasmtime::{Store, UpdateDeadline};
 
 use super::engine::Pace;
 use super::fault::{Fault, Scene};
-use super::lane::Running;
-use super::meter::{CpuSpent, Metered, Turn};
 use super::module::{Arguments, Configuration, Function, Module};
+use super::scheduler::{CpuSpent, Metered, Running, Turn};
 use super::state::{Phase, State};
 use super::surroundings::Surroundings;
 use super::value_type::ValueType;
@@ -79,7 +78,7 @@ impl Instance {
         let mut instance = Instance {
             module: module.clone(),
             guest: guest.into(),
-            turn: Arc::new(Turn::new(module.engine())),
+            turn: Arc::new(Turn::new(module.engine().scheduler())),
             live: None,
         };
         instance.instantiate(surroundings).await?;
@@ -226,10 +225,11 @@ impl Instance {
     /// Has a call take its turns.
     fn metered<T: Send + 'static>(&self, call: Running<T>, budget: Duration) -> Metered<T> {
         let turn = Arc::clone(&self.turn);
-        let engine = self.module.engine().clone();
+        let engine = self.module.engine();
+        let scheduler = Arc::clone(engine.scheduler());
         match engine.pace() {
-            Pace::Clock => Metered::new(call, budget, turn, engine),
-            Pace::Fuel(_) => Metered::without_clock(call, turn, engine),
+            Pace::Clock => Metered::new(call, budget, turn, scheduler),
+            Pace::Fuel(_) => Metered::without_clock(call, turn, scheduler),
         }
     }
 

@@ -8,11 +8,10 @@ use super::bindings::wok::recipe::zookeeper::{Error, Stat};
 use super::bucket::{Bucket, Taken};
 use super::giving_up::Claimed;
 use super::limits::{Growth, LimitReached};
-use super::meter::Turn;
+use super::scheduler::Turn;
 use super::slab::Slab;
 use super::surroundings::{Surroundings, TimeAndChance};
 use super::voice_box::VoiceBox;
-use super::witness::KILLED;
 use crate::session::Watch;
 
 /// The data of a store.
@@ -92,12 +91,12 @@ impl State {
     }
 
     /// Begins a host call. One that asks nothing of the ensemble costs only processor time, which
-    /// is metered. An error is the end of a component that a simulation kills.
+    /// is metered. An error is the end of a component that a simulation ends.
     #[inline]
     pub(super) fn begin_call(&self) -> wasmtime::Result<()> {
-        match self.surroundings.witness.as_ref().is_some_and(|witness| witness.is_killed()) {
-            true => Err(wasmtime::Error::msg(KILLED)),
-            false => Ok(()),
+        match self.surroundings.witness.as_ref().and_then(|witness| witness.doom()) {
+            Some(why) => Err(wasmtime::Error::msg(why)),
+            None => Ok(()),
         }
     }
 

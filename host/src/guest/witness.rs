@@ -45,9 +45,10 @@ pub trait Witness: Send + Sync {
     fn answered(&self, number: u64, answer: &'static str, created: Option<&str>);
     /// The component is about to be woken with these tags.
     fn woken(&self, tags: &[u64]);
-    /// Whether the component is to be killed: at its next host call it traps.
-    fn is_killed(&self) -> bool;
-    /// Completes when it is. The host call under way is then answered `cancelled`.
+    /// A host call of any kind begins: why the component is to end, if it is. It traps there, and its
+    /// fault says that.
+    fn doom(&self) -> Option<&'static str>;
+    /// Completes when the component is killed. The host call under way is then answered `cancelled`.
     fn until_killed(&self) -> BoxFuture<'static, ()>;
 }
 

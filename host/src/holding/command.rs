@@ -46,7 +46,8 @@ pub enum Instruction {
 /// environment. While it runs, the claim's znodes are not
 /// deleted by this host, so that whoever holds it next finds nothing of the command alive.
 ///
-/// The guardian is told the deadline by one of `tasks`: it waits for nobody else.
+/// The guardian is told the deadline by one of `tasks`: it waits for nobody else. `observe` sees every
+/// notice that leaves the command running, and must not wait either.
 ///
 /// # Errors
 /// The command was not started.
@@ -60,6 +61,7 @@ pub async fn run_while_held(
     held: &Held,
     mut command: GuardedCommand,
     mut instructions: mpsc::Receiver<Instruction>,
+    mut observe: impl FnMut(&Notice),
 ) -> Result<CommandEnd, GuardianError> {
     // Before the start: a claim that is being given up waits for what depends on it.
     let _dependent = participant.depend();
@@ -81,7 +83,7 @@ pub async fn run_while_held(
                 Instruction::Stop => guardian.stop(),
             },
             notice = follower.next(), if ended_by.is_none() => {
-                ended_by = react(&guardian, notice);
+                ended_by = react(&guardian, notice, &mut observe);
             }
             never = &mut stubborn => match never {},
         }
@@ -136,7 +138,11 @@ async fn tell_the_stubborn(guardian: &Guardian, path: &str) -> Infallible {
 }
 
 /// Ends the command if the notice says that the claim ends.
-fn react(guardian: &Guardian, notice: Option<Notice>) -> Option<CommandEnd> {
+fn react(
+    guardian: &Guardian,
+    notice: Option<Notice>,
+    observe: &mut impl FnMut(&Notice),
+) -> Option<CommandEnd> {
     match notice {
         // The claim is given up in order: its znode stays until the command is gone.
         Some(Notice::Released { .. }) => {
@@ -165,6 +171,9 @@ fn react(guardian: &Guardian, notice: Option<Notice>) -> Option<CommandEnd> {
             guardian.kill_now();
             Some(CommandEnd::Released)
         }
-        Some(_) => None,
+        Some(other) => {
+            observe(&other);
+            None
+        }
     }
 }

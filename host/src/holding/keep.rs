@@ -55,39 +55,42 @@ impl Keep {
         Keep { epochs, kept, backoff: Backoff::default() }
     }
 
-    /// Keeps a participant on the current session, starting it afresh whenever it ends, until no
-    /// other session comes or its command is done. When a session is over, its command is stopped
-    /// and the participant leaves, before the next session is looked at.
+    /// Keeps a participant on one of the sessions, starting it afresh whenever it ends, until no
+    /// other session comes or its command is done. When its session is over, its command is stopped
+    /// and the participant leaves, before another session is looked at.
     pub async fn run(mut self) {
-        while let Some(epoch) = self.epochs.next().await {
+        while self.epochs.until_open().await {
             let began = Instant::now();
-            if self.join().await == Afterwards::Done {
+            let (afterwards, hurry) = self.join().await;
+            if afterwards == Afterwards::Done {
                 return;
             }
             if began.elapsed() >= WELL {
                 self.backoff.reset();
             }
             let pause = self.backoff.next();
-            epoch.over.run_until_cancelled(tokio::time::sleep(pause)).await;
+            hurry.run_until_cancelled(tokio::time::sleep(pause)).await;
         }
     }
 
-    async fn join(&self) -> Afterwards {
+    /// Answers what is to follow, and what ends the pause before it: that the participant's session
+    /// is over, as there is nothing wrong with the recipe then.
+    async fn join(&self) -> (Afterwards, CancellationToken) {
         let recipe = self.kept.recipe.as_str();
-        match self.epochs.join(recipe) {
+        match self.epochs.join(recipe).await {
             Ok(Joined { participant, mut follower, epoch }) => {
+                let session = format!("{:#x}", epoch.session.id());
+                tracing::debug!(recipe, session, "joined");
                 let afterwards = self.live(&participant, &mut follower, &epoch.over).await;
                 participant.leave();
                 while follower.next().await.is_some() {}
-                afterwards
+                return (afterwards, epoch.over);
             }
             // It was lost in this very moment.
-            Err(JoinError::NoSession) => Afterwards::Again,
-            Err(error) => {
-                tracing::error!(recipe, %error, "cannot join");
-                Afterwards::Again
-            }
+            Err(JoinError::NoSession) => {}
+            Err(error) => tracing::error!(recipe, %error, "cannot join"),
         }
+        (Afterwards::Again, self.epochs.stopping().clone())
     }
 
     /// One participant's life.
@@ -169,6 +172,7 @@ impl Keep {
             held,
             command,
             instructions,
+            |notice| log_notice(recipe, notice),
         );
         // Cancel-safe: the command is awaited to its end.
         let ended = tokio::select! {

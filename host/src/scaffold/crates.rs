@@ -12,6 +12,7 @@ const RECIPES: &[(&str, Sources)] = include!(concat!(env!("OUT_DIR"), "/recipe_s
 const TEMPLATES: &[(&str, Sources)] = include!(concat!(env!("OUT_DIR"), "/template_sources.rs"));
 
 const MANIFEST: &str = include_str!("../../../guest-sdk/standalone/recipe.toml");
+const JUDGE_MANIFEST: &str = include_str!("../../../guest-sdk/standalone/judge.toml");
 const GITIGNORE: &str = include_str!("../../../guest-sdk/standalone/gitignore");
 const RUSTFMT: &str = include_str!("../../../rustfmt.toml");
 pub(super) const LICENSE: &str = include_str!("../../../LICENSE");
@@ -39,7 +40,8 @@ impl Origin {
     /// Every file of the new crate.
     pub(super) fn files(&self, package: &PackageName) -> Result<Vec<File>, ScaffoldError> {
         let mut files = vec![
-            File::new("Cargo.toml", manifest(package)),
+            File::new("Cargo.toml", manifest(MANIFEST, package)),
+            File::new("promise/judge/Cargo.toml", manifest(JUDGE_MANIFEST, package)),
             File::new("Cargo.lock", lock_file::naming(package)),
             File::new(".gitignore", GITIGNORE),
             File::new("rustfmt.toml", RUSTFMT),
@@ -79,8 +81,9 @@ impl Origin {
     }
 }
 
-fn manifest(package: &PackageName) -> String {
-    MANIFEST.replacen("\"recipe\"", &format!("\"{package}\""), 1)
+/// A manifest with the crate's name: it begins the name of the package.
+fn manifest(text: &str, package: &PackageName) -> String {
+    text.replacen("name = \"recipe", &format!("name = \"{package}"), 1)
 }
 
 /// What a template is called in its own files, and what a crate made of it is called there.

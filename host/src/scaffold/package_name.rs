@@ -111,7 +111,7 @@ fn problem(name: &str) -> Option<&'static str> {
     } else if RESERVED.contains(&as_identifier.as_str()) {
         Some("it has a meaning of its own")
     } else if lock_file::packages().any(|known| known.replace('-', "_") == as_identifier) {
-        Some("the recipe depends on a crate of that name")
+        Some("the recipe or its judge depends on a crate of that name")
     } else {
         None
     }

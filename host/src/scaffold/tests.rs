@@ -38,12 +38,27 @@ fn every_crate_is_whole_and_names_nothing_of_this_repository() {
         for path in ["README.md", "src/lib.rs", "src/decide.rs", ".gitignore", "wok-sdk/LICENSE"] {
             assert!(directory.join(path).is_file(), "{origin:?}: {path}");
         }
-        assert!(directory.join("promise/workload.toml").is_file(), "{origin:?}");
+        // The promise is whole: what its users do, and who judges it.
+        for path in
+            ["promise/workload.toml", "promise/judge/src/lib.rs", "wok-sdk/judge/src/lib.rs"]
+        {
+            assert!(directory.join(path).is_file(), "{origin:?}: {path}");
+        }
+        assert!(
+            text(&directory, "promise/judge/Cargo.toml").contains("name = \"my-recipe-judge\"")
+        );
+        assert_eq!(text(&directory, "Cargo.lock").matches("name = \"my-recipe-judge\"").count(), 1);
         let bindings = text(&directory, "src/bindings.rs");
         assert!(bindings.contains("wok_sdk::bind!(\"wok-sdk/wit\", "), "{bindings}");
         assert!(!bindings.contains("../"), "{bindings}");
         assert_eq!(text(&directory, "wok-sdk/wit/recipe.wit"), wok_build::CONTRACT);
-        for path in ["Cargo.toml", "wok-sdk/Cargo.toml"] {
+        let manifests = [
+            "Cargo.toml",
+            "promise/judge/Cargo.toml",
+            "wok-sdk/Cargo.toml",
+            "wok-sdk/judge/Cargo.toml",
+        ];
+        for path in manifests {
             let manifest: toml::Table = text(&directory, path).parse().unwrap();
             assert!(!manifest.to_string().contains("workspace = true"), "{path}");
         }
@@ -62,7 +77,14 @@ fn a_crate_from_a_template_has_its_own_name_inside() {
         let path = format!("my::{0}::{0}::Guest", inside.replace('-', "_"));
         assert!(text(&directory, "src/lib.rs").contains(&path), "{name}");
         assert!(text(&directory, "src/bindings.rs").contains(&format!("my:{inside}/recipe")));
-        for file in ["README.md", "src/lib.rs", "src/decide.rs", "promise/workload.toml"] {
+        let files = [
+            "README.md",
+            "src/lib.rs",
+            "src/decide.rs",
+            "promise/workload.toml",
+            "promise/judge/src/lib.rs",
+        ];
+        for file in files {
             assert!(text(&directory, file).contains(inside), "{name}: {file}");
             assert_eq!(text(&directory, file).contains("seat"), inside == "seat", "{name}: {file}");
         }
@@ -72,7 +94,7 @@ fn a_crate_from_a_template_has_its_own_name_inside() {
 #[test]
 fn the_lock_keeps_cargos_order_wherever_the_name_belongs() {
     let mut names = Vec::new();
-    for name in ["aaa", "my-recipe", "zzz"] {
+    for name in ["aaa", "my-recipe", "recipe-judge", "zzz"] {
         let package = PackageName::of(Path::new(name)).unwrap();
         let lock = lock_file::naming(&package);
         assert!(lock.ends_with("]\n") || lock.ends_with("\"\n"), "{lock}");
@@ -81,7 +103,9 @@ fn the_lock_keeps_cargos_order_wherever_the_name_belongs() {
         let packages = parsed["package"].as_array().unwrap();
         names = packages.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect();
         assert!(names.is_sorted(), "{names:?}");
-        assert!(names.iter().any(|it| it == name));
+        for ours in [name.to_owned(), format!("{name}-judge")] {
+            assert_eq!(names.iter().filter(|it| **it == ours).count(), 1, "{names:?}");
+        }
     }
     assert!(names.iter().all(|name| name != "recipe"));
 }

@@ -19,9 +19,13 @@ pub(super) const DIRECTORY: &str = "wok-sdk";
 const SUMS: &str = "SHA256SUMS";
 
 const MANIFEST: &str = include_str!("../../../guest-sdk/standalone/sdk.toml");
+const JUDGE_MANIFEST: &str = include_str!("../../../guest-sdk/standalone/sdk-judge.toml");
 
 /// The SDK, as the build script found it.
 const SDK: &[(&str, Sources)] = include!(concat!(env!("OUT_DIR"), "/sdk_sources.rs"));
+
+/// What a judge is written with, likewise: a crate within the SDK's directory, as in the repository.
+const JUDGE: &[(&str, Sources)] = include!(concat!(env!("OUT_DIR"), "/sdk_judge_sources.rs"));
 
 /// What a renewal did to one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,9 +68,15 @@ pub(super) fn files() -> Vec<File> {
 
 /// The same without the record of them, relative to the SDK's directory.
 fn own_files() -> Vec<File> {
-    let mut files = vec![File::new("Cargo.toml", MANIFEST), File::new("LICENSE", LICENSE)];
+    let mut files = vec![
+        File::new("Cargo.toml", MANIFEST),
+        File::new("judge/Cargo.toml", JUDGE_MANIFEST),
+        File::new("LICENSE", LICENSE),
+    ];
     let sources = SDK.iter().flat_map(|(_, sources)| sources.iter());
     files.extend(sources.map(|(path, text)| File::new(*path, *text)));
+    let sources = JUDGE.iter().flat_map(|(_, sources)| sources.iter());
+    files.extend(sources.map(|(path, text)| File::new(format!("judge/{path}"), *text)));
     files.sort_by(|one, other| one.path.cmp(&other.path));
     files
 }

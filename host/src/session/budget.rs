@@ -2,13 +2,18 @@
 //!
 //! zookeeper-client re-arms watches after a reconnect in frames of 128 KiB and cannot live through
 //! a second frame, so a session must never watch more than that. Room is reserved when a
-//! participant joins, and refused then: never in the middle of an acquire. What is watched beyond that
-//! comes from a part of its own, of which nobody has more than a share.
+//! participant joins, and refused then: never in the middle of an acquire. A session that refuses
+//! is full, and the host opens another one (see `epochs/`). What is watched beyond the reservations
+//! comes from a part of its own, of which nobody has more than a share. There a path counts once
+//! for each kind of watch, as the client re-arms it: a thousand who watch one znode pay once.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
+
 use super::failure::Failure;
+use super::request::WatchKind;
 
 /// Bytes of path that one session watches at most: the frame's limit, less a margin.
 const WATCHED_BYTES: usize = 100 * 1024;
@@ -28,43 +33,117 @@ const SHARE_BYTES: usize = 12 * 1024;
 /// `_c_` + UUID + `-lock-` + counter is 55 bytes.
 const NAME_BYTES: usize = 63;
 
-/// What a session has left.
+/// What a session has left, and who has joined it.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
-    reserved: AtomicUsize,
-    shared: AtomicUsize,
+    room: Mutex<Room>,
+    participants: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct Room {
+    reserved: usize,
+    shared: usize,
+    /// What is watched in the shared part, and how many watches stand there.
+    watched: HashMap<(WatchKind, String), usize>,
+    /// How many participants have joined at each mount.
+    mounts: HashMap<Arc<str>, usize>,
 }
 
 impl Budget {
     /// Opens the account of a participant whose mount is `mount`, with room for one znode of its
-    /// own: a waiter watches its predecessor, a holder its claim, nobody both at a time.
+    /// own: a waiter watches its predecessor, a holder its claim, nobody both at a time. Who says
+    /// that it will watch more gets room for that.
     ///
     /// # Errors
     /// `OverLimit` when the session has no room for another participant.
-    pub(super) fn open(self: &Arc<Self>, mount: &str) -> Result<Arc<Account>, Failure> {
-        let reserved = mount.len() + 1 + NAME_BYTES;
-        if !take(&self.reserved, reserved, RESERVED_BYTES) {
+    pub(super) fn open(
+        self: &Arc<Self>,
+        mount: &str,
+        watched_bytes: usize,
+    ) -> Result<Arc<Account>, Failure> {
+        let reserved = (mount.len() + 1 + NAME_BYTES).max(watched_bytes);
+        let mut room = self.room();
+        if room.reserved + reserved > RESERVED_BYTES {
             return Err(Failure::OverLimit(format!(
-                "no room for another participant on this session: watching takes {reserved} bytes \
-                 of path for each at {mount}, and {} of {RESERVED_BYTES} are taken; run a second \
-                 wok, or use a shorter mount",
-                self.reserved.load(Ordering::Relaxed)
+                "no room for another participant on this session: one at {mount} reserves \
+                 {reserved} bytes of path to watch, and {} of {RESERVED_BYTES} are taken",
+                room.reserved
             )));
         }
-        let balance = Mutex::new(Balance { needed: reserved, used: 0 });
-        Ok(Arc::new(Account { budget: Arc::clone(self), reserved, balance }))
+        room.reserved += reserved;
+        let known = room.mounts.get_key_value(mount).map(|(mount, _)| Arc::clone(mount));
+        let mount = known.unwrap_or_else(|| Arc::from(mount));
+        *room.mounts.entry(Arc::clone(&mount)).or_default() += 1;
+        drop(room);
+        self.participants.send_modify(|participants| *participants += 1);
+        let balance = Mutex::new(Balance { needed: reserved, used: 0, shared: 0 });
+        Ok(Arc::new(Account { budget: Arc::clone(self), mount, reserved, balance }))
+    }
+
+    /// How many participants there are.
+    pub(super) fn participants(&self) -> watch::Receiver<usize> {
+        self.participants.subscribe()
+    }
+
+    /// Whether there is a participant at this mount.
+    pub(super) fn has_joined_at(&self, mount: &str) -> bool {
+        self.room().mounts.contains_key(mount)
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn take(from: &AtomicUsize, bytes: usize, most: usize) -> bool {
-    let fits = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= most);
-    from.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+impl Room {
+    /// Takes bytes of the shared part.
+    fn take(&mut self, bytes: usize) -> Result<(), Failure> {
+        if self.shared + bytes > SHARED_BYTES {
+            return Err(Failure::OverLimit(format!(
+                "the participants of this session watch {SHARED_BYTES} bytes of path at most \
+                 beyond what each has reserved, and no {bytes} are left: drop watches, use shorter \
+                 paths, or have each reserve what it needs (`limits.watched-paths`)"
+            )));
+        }
+        self.shared += bytes;
+        Ok(())
+    }
+
+    /// Counts a watch in the shared part.
+    fn watch(&mut self, watched: &(WatchKind, String)) -> Result<(), Failure> {
+        if let Some(standing) = self.watched.get_mut(watched) {
+            *standing += 1;
+            return Ok(());
+        }
+        self.take(watched.1.len())?;
+        self.watched.insert(watched.clone(), 1);
+        Ok(())
+    }
+
+    fn unwatch(&mut self, watched: &(WatchKind, String)) {
+        let Some(standing) = self.watched.get_mut(watched) else { return };
+        *standing -= 1;
+        if *standing == 0 {
+            self.watched.remove(watched);
+            self.shared -= watched.1.len();
+        }
+    }
+
+    fn leave(&mut self, mount: &str) {
+        let Some(participants) = self.mounts.get_mut(mount) else { return };
+        *participants -= 1;
+        if *participants == 0 {
+            self.mounts.remove(mount);
+        }
+    }
 }
 
 /// What one participant has reserved and watches.
 #[derive(Debug)]
 pub(super) struct Account {
     budget: Arc<Budget>,
+    mount: Arc<str>,
     /// When it joined.
     reserved: usize,
     balance: Mutex<Balance>,
@@ -72,10 +151,12 @@ pub(super) struct Account {
 
 #[derive(Debug, Clone, Copy)]
 struct Balance {
-    /// For the longest of its contenders.
+    /// Its own room: what it has reserved, or more for the longest of its contenders.
     needed: usize,
-    /// Watched now.
+    /// Watched in its own room.
     used: usize,
+    /// Watched in the shared part, whether or not others watch the same there.
+    shared: usize,
 }
 
 impl Account {
@@ -84,69 +165,88 @@ impl Account {
     /// # Errors
     /// `OverLimit` when the session, or the participant's share of it, has no room.
     pub(super) fn reserve(&self, path_bytes: usize) -> Result<(), Failure> {
-        self.change(|balance| balance.needed = balance.needed.max(path_bytes))
+        let mut balance = self.balance();
+        let needed = balance.needed.max(path_bytes);
+        let more = self.beyond(Balance { needed, ..*balance }) - self.beyond(*balance);
+        if more > 0 {
+            self.check_share(*balance, more)?;
+            self.budget.room().take(more)?;
+        }
+        balance.needed = needed;
+        Ok(())
     }
 
     /// Gives back what was kept beyond the longest of the participant's contenders, if anything was.
     pub(super) fn release(&self, longest: impl FnOnce() -> usize) {
-        if self.balance().needed > self.reserved {
-            // Less is never refused.
-            self.change(|balance| balance.needed = longest().max(self.reserved)).ok();
+        let mut balance = self.balance();
+        if balance.needed > self.reserved {
+            let needed = longest().max(self.reserved).min(balance.needed);
+            self.change(&mut balance, |balance| balance.needed = needed);
         }
     }
 
-    /// Pays for a watch until the charge is dropped.
+    /// Pays for a watch until the charge is dropped: from the participant's own room as far as that
+    /// goes, else from the shared part.
     ///
     /// # Errors
     /// As [`Account::reserve`].
-    pub(super) fn charge(self: &Arc<Self>, path: &str) -> Result<Charge, Failure> {
+    pub(super) fn charge(self: &Arc<Self>, kind: WatchKind, path: &str) -> Result<Charge, Failure> {
         let bytes = path.len();
-        self.change(|balance| balance.used += bytes)?;
-        Ok(Charge { account: Arc::clone(self), bytes })
+        let mut balance = self.balance();
+        if balance.used + bytes <= balance.needed {
+            balance.used += bytes;
+            return Ok(Charge { account: Arc::clone(self), paid: Paid::Own(bytes) });
+        }
+        self.check_share(*balance, bytes)?;
+        let watched = (kind, path.to_owned());
+        self.budget.room().watch(&watched)?;
+        balance.shared += bytes;
+        Ok(Charge { account: Arc::clone(self), paid: Paid::Shared(Box::new(watched)) })
     }
 
-    /// What the balance takes of the rest: a watch inside the reservation is free.
+    fn check_share(&self, balance: Balance, more: usize) -> Result<(), Failure> {
+        let share = self.beyond(balance) + balance.shared + more;
+        if share <= SHARE_BYTES {
+            return Ok(());
+        }
+        Err(Failure::OverLimit(format!(
+            "this participant would watch {} bytes of path, and {} is its share of the session: \
+             drop watches, use shorter paths, or share the work with another participant",
+            self.reserved + share,
+            self.reserved + SHARE_BYTES,
+        )))
+    }
+
+    /// What its own room takes of the shared part.
     fn beyond(&self, balance: Balance) -> usize {
         balance.needed.max(balance.used).saturating_sub(self.reserved)
+    }
+
+    /// Changes what its own room takes of the shared part, to less or the same.
+    fn change(&self, balance: &mut Balance, change: impl FnOnce(&mut Balance)) {
+        let before = self.beyond(*balance);
+        change(balance);
+        let less = before.saturating_sub(self.beyond(*balance));
+        if less > 0 {
+            self.budget.room().shared -= less;
+        }
     }
 
     fn balance(&self) -> MutexGuard<'_, Balance> {
         self.balance.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn change(&self, change: impl FnOnce(&mut Balance)) -> Result<(), Failure> {
-        let mut balance = self.balance();
-        let mut changed = *balance;
-        change(&mut changed);
-        let (before, after) = (self.beyond(*balance), self.beyond(changed));
-        if after > SHARE_BYTES && after > before {
-            return Err(Failure::OverLimit(format!(
-                "this participant would watch {} bytes of path, and {} is its share of the \
-                 session: drop watches, use shorter paths, or share the work with another \
-                 participant",
-                self.reserved + after,
-                self.reserved + SHARE_BYTES,
-            )));
-        }
-        let more = after.saturating_sub(before);
-        if !take(&self.budget.shared, more, SHARED_BYTES) {
-            return Err(Failure::OverLimit(format!(
-                "the participants of this session watch {SHARED_BYTES} bytes of path at most \
-                 beyond what each has reserved, and no {more} are left: drop watches, use shorter \
-                 paths or run a second wok"
-            )));
-        }
-        self.budget.shared.fetch_sub(before.saturating_sub(after), Ordering::Relaxed);
-        *balance = changed;
-        Ok(())
-    }
 }
 
 impl Drop for Account {
     fn drop(&mut self) {
-        let balance = *self.balance.get_mut().unwrap_or_else(PoisonError::into_inner);
-        self.budget.shared.fetch_sub(self.beyond(balance), Ordering::Relaxed);
-        self.budget.reserved.fetch_sub(self.reserved, Ordering::Relaxed);
+        // Nothing of the shared part is watched any more: every charge keeps its account.
+        let balance = *self.balance();
+        let mut room = self.budget.room();
+        room.shared -= self.beyond(balance);
+        room.reserved -= self.reserved;
+        room.leave(&self.mount);
+        drop(room);
+        self.budget.participants.send_modify(|participants| *participants -= 1);
     }
 }
 
@@ -154,97 +254,30 @@ impl Drop for Account {
 #[derive(Debug)]
 pub(super) struct Charge {
     account: Arc<Account>,
-    bytes: usize,
+    paid: Paid,
+}
+
+/// From which room a watch is paid.
+#[derive(Debug)]
+enum Paid {
+    /// The participant's own, so many bytes.
+    Own(usize),
+    /// The shared part. Boxed, as it is rare.
+    Shared(Box<(WatchKind, String)>),
 }
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        // Less is never refused.
-        self.account.change(|balance| balance.used -= self.bytes).ok();
+        let mut balance = self.account.balance();
+        match &self.paid {
+            Paid::Own(bytes) => self.account.change(&mut balance, |balance| balance.used -= bytes),
+            Paid::Shared(watched) => {
+                balance.shared -= watched.1.len();
+                self.account.budget.room().unwatch(watched);
+            }
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn taken(budget: &Budget) -> (usize, usize) {
-        (budget.reserved.load(Ordering::Relaxed), budget.shared.load(Ordering::Relaxed))
-    }
-
-    #[test]
-    fn a_watch_inside_the_reservation_takes_nothing_more() {
-        let budget = Arc::new(Budget::default());
-        let account = budget.open("/locks/a").unwrap();
-        let before = taken(&budget);
-        let charge = account.charge("/locks/a/_c_x-lock-0000000001").unwrap();
-        assert_eq!(taken(&budget), before);
-        drop(charge);
-        drop(account);
-        assert_eq!(taken(&budget), (0, 0));
-    }
-
-    #[test]
-    fn a_thousand_participants_fit_and_the_first_too_many_is_refused_at_join() {
-        let budget = Arc::new(Budget::default());
-        let mut accounts = Vec::new();
-        let refusal = loop {
-            match budget.open("/locks/orders") {
-                Ok(account) => accounts.push(account),
-                Err(error) => break error,
-            }
-        };
-        assert!(accounts.len() >= 1_000, "only {}", accounts.len());
-        assert!(matches!(refusal, Failure::OverLimit(text) if text.contains("/locks/orders")));
-        // Those that joined can still do what they reserved for.
-        let watched = format!("/locks/orders/{}", "n".repeat(NAME_BYTES - 1));
-        let charges: Vec<_> = accounts.iter().map(|account| account.charge(&watched)).collect();
-        assert!(charges.iter().all(Result::is_ok));
-    }
-
-    #[test]
-    fn one_participant_takes_its_share_and_no_more_and_never_what_others_join_with() {
-        let budget = Arc::new(Budget::default());
-        let greedy = budget.open("/m").unwrap();
-        let mut charges = Vec::new();
-        let refusal = loop {
-            match greedy.charge(&"x".repeat(1000)) {
-                Ok(charge) => charges.push(charge),
-                Err(error) => break error,
-            }
-        };
-        assert!(matches!(refusal, Failure::OverLimit(text) if text.contains("its share")));
-        assert_eq!(charges.len(), (SHARE_BYTES + greedy.reserved) / 1000);
-        // Another still finds room for more than it has reserved, and a thousand can join.
-        let other = budget.open("/m").unwrap();
-        assert!(other.charge(&"x".repeat(4096)).is_ok());
-        let joined: Vec<_> = (0..900).map(|_| budget.open("/locks/orders")).collect();
-        assert!(joined.iter().all(Result::is_ok));
-        drop(charges);
-        assert_eq!(taken(&budget).1, 0);
-    }
-
-    #[test]
-    fn what_a_long_name_took_is_given_back_with_it() {
-        let budget = Arc::new(Budget::default());
-        let account = budget.open("/m").unwrap();
-        account.reserve(4000).unwrap();
-        assert_eq!(taken(&budget).1, 4000 - account.reserved);
-        account.release(|| 4000);
-        assert_eq!(taken(&budget).1, 4000 - account.reserved);
-        account.release(|| 0);
-        assert_eq!(taken(&budget).1, 0);
-        assert!(account.reserve(SHARE_BYTES + account.reserved + 1).is_err());
-        assert_eq!(taken(&budget).1, 0);
-    }
-
-    #[test]
-    fn a_refused_charge_changes_nothing() {
-        let budget = Arc::new(Budget::default());
-        let account = budget.open("/m").unwrap();
-        let before = taken(&budget);
-        assert!(account.charge(&"x".repeat(WATCHED_BYTES + 1)).is_err());
-        assert_eq!(taken(&budget), before);
-        assert!(account.charge("/m/a").is_ok());
-    }
-}
+mod tests;

@@ -13,7 +13,7 @@ use super::janitor;
 use super::ledger::{Entry, Naming, Znode};
 use super::multi::Confirmed;
 use super::omission::Omission;
-use super::request::{Reply, Request, Watching};
+use super::request::{Reply, Request, WatchKind, Watching};
 use super::seat::{Seat, paid};
 use super::tickets::GivingUp;
 use super::watch::{Event, Watch};
@@ -135,7 +135,7 @@ impl Seat {
     /// A watch that is armed by a read which nobody waits for. If the znode is gone by then, it fires
     /// as one that saw it go.
     fn armed_behind(&self, znode: &Znode) -> Result<Watch, Failure> {
-        let charge = self.account.charge(&znode.path)?;
+        let charge = self.account.charge(WatchKind::Data, &znode.path)?;
         let (core, kin) = (Arc::clone(&self.core), self.kin);
         let Znode { path, czxid, .. } = znode.clone();
         let fired = async move {

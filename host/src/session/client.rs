@@ -19,11 +19,17 @@ use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Wri
 use super::watch::{Event, Watch};
 use crate::tasks::Tasks;
 
+/// Two ticks of servers with default settings. With a shorter timeout attempts to connect over a slow
+/// link end too soon.
+const SHORT_TIMEOUT: Duration = Duration::from_secs(4);
+
 /// A session held through zookeeper-client.
 #[derive(Debug)]
 pub(super) struct Client {
     id: i64,
     timeout: Duration,
+    options: ConnectOptions,
+    tasks: Tasks,
     /// None once closed: dropping the last clone is how the crate closes a session.
     client: Mutex<Option<zk::Client>>,
     connection: watch::Receiver<Connection>,
@@ -82,6 +88,8 @@ impl Client {
         Ok(Client {
             id: client.session_id().0,
             timeout: client.session_timeout(),
+            options: options.clone(),
+            tasks: tasks.clone(),
             connection: follow(client.state_watcher(), tasks),
             client: Mutex::new(Some(client)),
         })
@@ -136,6 +144,25 @@ impl Ensemble for Client {
 
     fn connection(&self) -> watch::Receiver<Connection> {
         self.connection.clone()
+    }
+
+    fn least_timeout(&self) -> BoxFuture<'static, Option<Duration>> {
+        if self.timeout <= SHORT_TIMEOUT {
+            return futures_util::future::ready(Some(self.timeout)).boxed();
+        }
+        // Servers tell it only to those who open a session.
+        let options = ConnectOptions { session_timeout: SHORT_TIMEOUT, ..self.options.clone() };
+        let tasks = self.tasks.clone();
+        async move {
+            let client = Client::connect(&options, &tasks).await;
+            let client = client
+                .inspect_err(|error| tracing::debug!(%error, "the servers' tick is not learned"))
+                .ok()?;
+            let granted = client.timeout();
+            client.close().await;
+            Some(granted)
+        }
+        .boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {

@@ -94,6 +94,16 @@ impl Contact {
         self.rule = rule;
     }
 
+    pub(super) fn timing(&self) -> Timing {
+        self.timing
+    }
+
+    /// The servers grant a session timeout as short as `least`: what the leader may not have been told
+    /// is less than was supposed.
+    pub(super) fn learn(&mut self, least: Duration) {
+        self.timing = self.timing.granting(least);
+    }
+
     /// A request sent at `sent` has been answered on this authority.
     pub(super) fn answered(&mut self, authority: Authority, sent: Boottime) {
         if authority == Authority::Server {
@@ -141,6 +151,11 @@ impl Contact {
         self.znodes = self.znodes.saturating_sub(1);
     }
 
+    /// Whether there is an ephemeral znode, or may be.
+    pub(super) fn has_znodes(&self) -> bool {
+        self.znodes > 0
+    }
+
     /// Whether anything is held.
     pub(super) fn has_claims(&self) -> bool {
         self.claims > 0
@@ -166,9 +181,14 @@ impl Contact {
         self.evidence().newest
     }
 
+    /// Since when the session counts.
+    pub(super) fn since(&self) -> Boottime {
+        self.evidence().since
+    }
+
     /// Until when this host may believe in the session without hearing more.
     pub(super) fn deadline(&self) -> Boottime {
-        self.evidence().since + self.timing.patience()
+        self.since() + self.timing.patience()
     }
 }
 
@@ -298,6 +318,7 @@ mod tests {
         contact.answered(Authority::Quorum, at(6_000));
         assert_eq!(contact.newest(), at(6_000), "no heartbeat is due");
         let untold = TIMEOUT / 4 + TIMEOUT / 10;
+        assert_eq!(contact.since(), at(1_600) + untold, "nothing is granted on it");
         assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
         // One that comes half a tick later passed a ping on its way.
         contact.answered(Authority::Quorum, at(8_000));

@@ -4,7 +4,7 @@
 
 use uuid::Uuid;
 
-use super::core::{child, created, parent, unexpected};
+use super::core::{child, parent};
 use super::failure::{Failure, Refusal};
 use super::janitor::find_contender;
 use super::ledger::{COUNTER_BYTES, Entry, EntryId, Naming, Trace, Znode};
@@ -97,18 +97,18 @@ impl Seat {
             }
             Some(listed) => listed,
         };
-        let refused = match listed {
-            Ok(Reply::Children(names, parent, _)) => {
+        match listed.and_then(Reply::children) {
+            Ok((names, parent, _)) => {
                 attempt.succeeded(&path, &stat);
                 self.note_shown(directory, &names, sent);
-                return Ok(((path, stat), (names, parent)));
+                Ok(((path, stat), (names, parent)))
             }
-            Ok(other) => unexpected(&other),
-            Err(failure) => failure,
-        };
-        // The caller is not told of the znode, so nobody else would delete it.
-        Box::pin(attempt.withdraw(&path, &stat)).await;
-        Err(refused)
+            Err(failure) => {
+                // The caller is not told of the znode, so nobody else would delete it.
+                Box::pin(attempt.withdraw(&path, &stat)).await;
+                Err(failure)
+            }
+        }
     }
 }
 
@@ -161,7 +161,7 @@ impl<'a> Attempt<'a> {
             };
             match answers.next().unwrap_or(Err(Failure::OutcomeUnknown)) {
                 Ok(reply) => {
-                    let (path, stat) = created(reply)?;
+                    let (path, stat) = reply.created()?;
                     return Ok((path, stat, answers.next()));
                 }
                 Err(Failure::OutcomeUnknown) => {

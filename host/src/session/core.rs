@@ -15,7 +15,7 @@ use super::failure::{Failure, Refusal};
 use super::janitor::Job;
 use super::named::NamedZnodes;
 use super::omission::Omission;
-use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write};
 use super::state::{SessionLoss, SessionState};
 use super::timing::Timing;
 use super::traffic::{Traffic, reply_size};
@@ -28,7 +28,6 @@ pub(super) struct Core {
     ensemble: Box<dyn Ensemble>,
     acl: Acl,
     clock: Arc<dyn Clock>,
-    timing: Timing,
     contact: Arc<Mutex<Contact>>,
     state: watch::Sender<SessionState>,
     lost: CancellationToken,
@@ -56,7 +55,6 @@ impl Core {
         let timing = Timing::new(ensemble.timeout());
         Core {
             connection: ensemble.connection(),
-            timing,
             ensemble,
             acl,
             clock,
@@ -88,8 +86,9 @@ impl Core {
         self.ensemble.id()
     }
 
+    /// The times that the session is judged by, as far as they are known.
     pub(super) fn timing(&self) -> Timing {
-        self.timing
+        self.contact().timing()
     }
 
     pub(super) fn ensemble(&self) -> &dyn Ensemble {
@@ -138,14 +137,16 @@ impl Core {
         contact.has_claims() && self.now() >= contact.deadline()
     }
 
-    /// Makes sure that the contact is no older than a heartbeat, asking for it if it is: before it is
-    /// said that something is held, for who waited long may be told of its turn by a server that has
-    /// lost the others.
+    /// Makes sure that the session counts from no longer ago than a heartbeat, asking for contact if it
+    /// does: before it is said that something is held. Who waited long may be told of its turn by a
+    /// server that has lost the others, and what is held right after a long silence would be given up
+    /// at once.
     ///
     /// # Errors
     /// `SessionLost` if there is none.
     pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
-        let is_fresh = self.silence() < self.timing.heartbeat() && self.is_live();
+        let age = self.now().saturating_duration_since(self.contact().since());
+        let is_fresh = age < self.timing().heartbeat() && self.is_live();
         if is_fresh || self.omits(Omission::GrantOnOldContact) {
             return Ok(());
         }
@@ -163,10 +164,10 @@ impl Core {
                 Ok(_) | Err(Failure::Refused { .. }) => {}
                 Err(other) => return Err(other),
             }
-            if self.contact().newest() >= begun && self.is_live() {
+            if self.contact().since() >= begun && self.is_live() {
                 return Ok(());
             }
-            let pause = tokio::time::sleep(self.timing.heartbeat());
+            let pause = tokio::time::sleep(self.timing().heartbeat());
             self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;
         }
     }
@@ -288,7 +289,7 @@ impl Core {
         let sent = self.now();
         let authority = self.authority(&request);
         let reply = self.ensemble.submit(request, self.acl);
-        let reply = tokio::time::timeout(self.timing.timeout(), reply);
+        let reply = tokio::time::timeout(self.timing().timeout(), reply);
         let answer = match self.lost.run_until_cancelled(reply).await {
             None => return Err(Failure::SessionLost),
             Some(Err(_elapsed)) => return Err(Failure::OutcomeUnknown),
@@ -363,20 +364,20 @@ impl Core {
 
     /// A znode's metadata, if it exists, as the server knows it.
     pub(super) async fn stat(&self, path: &str) -> Result<Option<Stat>, Failure> {
-        match self.ask(Request::Exists(path.to_owned(), Watching::No)).await? {
-            Reply::Exists(stat, _) => Ok(stat),
-            other => Err(unexpected(&other)),
-        }
+        let (stat, _) = self.ask(Request::Exists(path.to_owned(), Watching::No)).await?.exists()?;
+        Ok(stat)
     }
 
     /// A znode's data and metadata, if it exists, as the server knows them.
     pub(super) async fn data(&self, path: &str) -> Result<Option<(Vec<u8>, Stat)>, Failure> {
-        match self.ask(Request::GetData(path.to_owned(), Watching::No)).await {
-            Ok(Reply::Data(data, stat, _)) => Ok(Some((data, stat))),
-            Ok(other) => Err(unexpected(&other)),
-            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Ok(None),
-            Err(other) => Err(other),
-        }
+        let reply = self.ask(Request::GetData(path.to_owned(), Watching::No)).await;
+        unless_gone(reply.and_then(Reply::data).map(|(data, stat, _)| (data, stat)))
+    }
+
+    /// The names of a znode's children, if it exists, as the server knows them.
+    pub(super) async fn children(&self, path: &str) -> Result<Option<Vec<String>>, Failure> {
+        let reply = self.ask(Request::GetChildren(path.to_owned(), Watching::No)).await;
+        unless_gone(reply.and_then(Reply::children).map(|(names, ..)| names))
     }
 
     /// Creates a container, and what is missing above it. Never fails for a container that exists.
@@ -424,16 +425,12 @@ pub(super) fn child(parent: &str, name: &str) -> String {
     if parent == "/" { format!("/{name}") } else { format!("{parent}/{name}") }
 }
 
-/// For a reply that does not answer the request: the fault of an [`Ensemble`].
-pub(super) fn unexpected(reply: &Reply) -> Failure {
-    Refusal::Other(format!("the ensemble answered another request: {reply:?}")).into()
-}
-
-/// The znode that a single create made.
-pub(super) fn created(reply: Reply) -> Result<(String, Stat), Failure> {
-    match reply {
-        Reply::Written(Written::Created(path, stat)) => Ok((path, stat)),
-        other => Err(unexpected(&other)),
+/// Nothing, where there is no such znode.
+fn unless_gone<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Ok(None),
+        Err(other) => Err(other),
     }
 }
 

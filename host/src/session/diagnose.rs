@@ -58,7 +58,8 @@ fn reach(address: SocketAddr, name: &str, tls: Option<&Tls>) -> String {
     };
     match tls {
         None => "it accepts connections but granted no session: is it a ZooKeeper server, is it \
-                 in a quorum, does this port want tls?"
+                 in a quorum, does this port want tls, are there as many connections from here \
+                 as its maxClientCnxns allows?"
             .to_owned(),
         Some(tls) => match handshake(stream, name, tls) {
             Ok(()) => "tls works but it granted no session: is it a ZooKeeper server, is it in a \

@@ -55,6 +55,10 @@ pub trait Ensemble: Debug + Send + Sync {
     /// Follows the connection. A connection that came back quickly may not be seen to have gone.
     fn connection(&self) -> watch::Receiver<Connection>;
 
+    /// How short a session timeout the servers are known to grant: two of their ticks or more.
+    /// Nothing, if that cannot be learned now.
+    fn least_timeout(&self) -> BoxFuture<'static, Option<Duration>>;
+
     /// Ends the session: the server deletes its ephemeral znodes. Completes when the server has
     /// answered or the connection is gone for good.
     fn close(&self) -> BoxFuture<'static, ()>;

@@ -15,6 +15,7 @@ use super::omission::Omission;
 use super::request::Acl;
 use super::seat::{Seat, SeatLimits};
 use super::state::{SessionLoss, SessionState};
+use super::tick;
 use super::timing::Timing;
 use crate::clock::{Boottime, Clock};
 use crate::tasks::Tasks;
@@ -54,6 +55,7 @@ impl Session {
         let core = Core::new(ensemble, acl, clock, contact, janitor).omitting(omission);
         let core = Arc::new(core);
         tasks.spawn("session monitor", monitor::run(Arc::clone(&core)));
+        tasks.spawn("servers' tick", tick::learn(Arc::clone(&core)));
         tasks.spawn("janitor", janitor::run(Arc::clone(&core), jobs));
         Session { core, tasks }
     }
@@ -70,7 +72,8 @@ impl Session {
         self.core.id()
     }
 
-    /// The times that it is judged by.
+    /// The times that it is judged by: once something has been held for a while, those that what is
+    /// known of the servers' tick allows for.
     pub fn timing(&self) -> Timing {
         self.core.timing()
     }
@@ -103,12 +106,27 @@ impl Session {
         }
     }
 
+    /// Whether it is lost.
+    pub fn is_lost(&self) -> bool {
+        self.core.lost().is_cancelled()
+    }
+
     /// Gives a participant a seat, for work below `mount`.
     ///
     /// # Errors
-    /// `OverLimit` when the watch budget has no room for another participant.
+    /// `OverLimit` when the session is full: the watch budget has no room for another participant.
     pub fn join(&self, mount: &str, limits: SeatLimits) -> Result<Seat, Failure> {
         Seat::new(Arc::clone(&self.core), mount, limits)
+    }
+
+    /// Follows how many participants there are.
+    pub fn participants(&self) -> watch::Receiver<usize> {
+        self.core.budget.participants()
+    }
+
+    /// Whether a participant has joined at this mount and has not ended.
+    pub fn has_joined_at(&self, mount: &str) -> bool {
+        self.core.budget.has_joined_at(mount)
     }
 
     /// Ends the session in order: the server deletes what is left of it. The caller has ended the

@@ -14,7 +14,7 @@ use super::deletions::Deleting;
 use super::failure::{Failure, Refusal};
 use super::ledger::{Entry, Naming, SeatId, Trace, Znode};
 use super::omission::Omission;
-use super::request::{Reply, Request, Stat, Watching, Write};
+use super::request::{Request, Stat, Write};
 
 /// Znodes that are being deleted at a time: a fifth of what a session may have in flight, so that
 /// a thousand participants that end together do not hold up those that go on.
@@ -199,22 +199,14 @@ pub(super) async fn find_contender(
     if !core.omits(Omission::SyncBeforeLookUp) {
         core.ask(Request::Sync(parent.to_owned())).await?;
     }
-    let names = match core.ask(Request::GetChildren(parent.to_owned(), Watching::No)).await {
-        Ok(Reply::Children(names, ..)) => names,
-        Ok(other) => return Err(super::core::unexpected(&other)),
-        Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => return Ok(None),
-        Err(other) => return Err(other),
-    };
+    let names = core.children(parent).await?.unwrap_or_default();
     let Some(name) = names.into_iter().find(|name| name.starts_with(stem)) else {
         return Ok(None);
     };
     let path = child(parent, &name);
-    match core.ask(Request::Exists(path.clone(), Watching::No)).await? {
-        // A look-up may find the znode of a session that is just dying: only our own counts.
-        Reply::Exists(Some(stat), _) if stat.ephemeral_owner == core.id() => Ok(Some((path, stat))),
-        Reply::Exists(..) => Ok(None),
-        other => Err(super::core::unexpected(&other)),
-    }
+    // A look-up may find the znode of a session that is just dying: only our own counts.
+    let found = core.stat(&path).await?.filter(|stat| stat.ephemeral_owner == core.id());
+    Ok(found.map(|stat| (path, stat)))
 }
 
 /// Looks for a named znode whose create was not answered.

@@ -21,9 +21,11 @@ pub(super) async fn run(core: Arc<Core>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A heartbeat is sent at every interval whether the one before it is answered or not: when the
     // connection has got over a lost packet all are answered at once, and contact is as new as the
-    // newest of them. Each is given up after a session timeout, so there are ten at most.
-    let mut heartbeats: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
+    // newest of them. Each is given up after a session timeout, so with the reminders there are
+    // forty at most.
+    let mut under_way: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     let mut asked = core.contact().newest();
+    let mut reminded = asked;
     while !core.lost().is_cancelled() {
         // All are cancel-safe: a change stays visible, a tick is only a reason to look, and the
         // heartbeats are kept across turns.
@@ -34,7 +36,7 @@ pub(super) async fn run(core: Arc<Core>) {
                     core.lose(SessionLoss::Closed);
                 }
             }
-            Some(()) = heartbeats.next() => {}
+            Some(()) = under_way.next() => {}
             _ = ticks.tick() => {}
         }
         let now_up = *connection.borrow_and_update();
@@ -42,10 +44,18 @@ pub(super) async fn run(core: Arc<Core>) {
             core.believe();
         }
         judge(&core, now_up);
-        let since = core.now().saturating_duration_since(asked).min(core.silence());
-        if now_up == Connection::Up && since >= core.timing().heartbeat() {
-            asked = core.now();
-            heartbeats.push(beat(Arc::clone(&core)));
+        if now_up == Connection::Up {
+            let (now, timing) = (core.now(), core.timing());
+            let since_asked = now.saturating_duration_since(asked).min(core.silence());
+            if since_asked >= timing.heartbeat() {
+                (asked, reminded) = (now, now);
+                under_way.push(beat(&core, heartbeat(&core)));
+            } else if !under_way.is_empty()
+                && now.saturating_duration_since(reminded) >= timing.reminder()
+            {
+                reminded = now;
+                under_way.push(beat(&core, reminder()));
+            }
         }
     }
 }
@@ -64,22 +74,29 @@ fn judge(core: &Core, connection: Connection) {
     }
 }
 
-fn beat(core: Arc<Core>) -> BoxFuture<'static, ()> {
+fn beat(core: &Arc<Core>, request: Request) -> BoxFuture<'static, ()> {
+    let core = Arc::clone(core);
     async move {
         // An answer has been noted as contact; without one, the next judgement draws the
         // conclusion.
-        if let Err(failure) = core.exchange(heartbeat(&core)).await {
+        if let Err(failure) = core.exchange(request).await {
             tracing::debug!(%failure, "heartbeat not answered");
         }
     }
     .boxed()
 }
 
+/// What is sent behind a heartbeat that is not answered yet. It is no contact, and costs the ensemble
+/// nothing.
+fn reminder() -> Request {
+    Request::Exists("/".to_owned(), Watching::No)
+}
+
 /// The cheapest request whose answer is contact at present.
 fn heartbeat(core: &Core) -> Request {
     let root = "/".to_owned();
     if core.omits(Omission::HeartbeatByRead) {
-        return Request::Exists(root, Watching::No);
+        return reminder();
     }
     if core.omits(Omission::HeartbeatBySync) {
         return Request::Sync(root);

@@ -2,9 +2,8 @@
 
 use super::budget::Charge;
 use super::claims::Fence;
-use super::core::unexpected;
 use super::failure::{Failure, Refusal};
-use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::request::{CreateMode, Reply, Request, Stat, WatchKind, Watching, Write, Written};
 use super::seat::Seat;
 use super::tickets::{GivingUp, UNTOLD, writes};
 use super::watch::Watch;
@@ -43,8 +42,8 @@ impl Seat {
             return Ok((Vec::new(), None));
         }
         // Paid before anything is created: a watch that nobody paid for could break the session.
-        let charges: Result<Vec<_>, _> = claim.iter().map(|it| self.account.charge(it)).collect();
-        let charges = charges?;
+        let charge = |path: &String| self.account.charge(WatchKind::Data, path);
+        let charges = claim.iter().map(charge).collect::<Result<Vec<_>, _>>()?;
         let requests = vec![Request::Multi(writes)];
         let others = ephemerals(&requests, claim);
         let behind =
@@ -66,12 +65,8 @@ impl Seat {
 
         // From here nothing is waited for: a claim that is replaced is held all the time.
         let taken = self.take(claim, &confirmed);
-        let mut written = match self.enter(exchanged).pop() {
-            Some(Ok(Reply::Multi(written))) => written,
-            Some(Ok(other)) => return Err(unexpected(&other)),
-            Some(Err(failure)) => return Err(failure),
-            None => return Err(Failure::OutcomeUnknown),
-        };
+        let answer = self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown));
+        let mut written = answer?.multi()?;
         let seen = claim.iter().zip(&confirmed).map(|(path, confirmed)| {
             (path.clone(), confirmed.as_ref().ok().map(|(stat, _)| *stat))
         });
@@ -99,12 +94,12 @@ impl Seat {
                 Err(Failure::OutcomeUnknown) => Box::pin(self.core.ask(watching(path))).await,
                 answer => answer,
             };
-            confirmed.push(match answer.map(|reply| self.paid(path, charge, reply)) {
-                Ok(Reply::Data(_, stat, Some(watch))) if stat.ephemeral_owner == self.core.id() => {
+            let found = answer.and_then(|reply| self.paid(path, charge, reply).data());
+            confirmed.push(match found {
+                Ok((_, stat, Some(watch))) if stat.ephemeral_owner == self.core.id() => {
                     Ok((stat, watch))
                 }
-                Ok(Reply::Data(..)) => Err(Refusal::NoNode.into()),
-                Ok(other) => Err(unexpected(&other)),
+                Ok(_) => Err(Refusal::NoNode.into()),
                 Err(Failure::SessionLost) => return Err(Failure::SessionLost),
                 Err(failure) => Err(failure),
             });

@@ -11,7 +11,7 @@ use super::core::{child, parent};
 use super::failure::{Failure, Refusal};
 use super::ledger::COUNTER_BYTES;
 use super::omission::Omission;
-use super::request::{CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
 use super::seat::Seat;
 use super::tickets::{Ticket, writes};
 
@@ -36,6 +36,15 @@ enum Sign {
 enum Happened {
     Yes,
     No,
+}
+
+/// Whether a write that did not happen may still be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chance {
+    Open,
+    /// What was asked for after it has been done on the next connection: sent now, it would come
+    /// out of order.
+    Passed,
 }
 
 /// The znodes that tell, as they are now.
@@ -65,6 +74,7 @@ impl Seat {
         request: &Request,
         tickets: &[Ticket<'_>],
         batch: &[Request],
+        chance: Chance,
     ) -> Result<Reply, Failure> {
         for _ in 0..ATTEMPTS {
             let (signs, seen) = match self.signs(tickets, batch).await {
@@ -78,6 +88,11 @@ impl Seat {
             match verdict(&signs) {
                 None => return Err(Failure::OutcomeUnknown),
                 Some(Happened::Yes) => return self.reconstruct(request, tickets, &seen).await,
+                Some(Happened::No) if chance == Chance::Passed => {
+                    let text = "the connection was lost with it, and what was asked for behind it was \
+                                done on the next one: nothing was changed";
+                    return Err(Refusal::Other(text.to_owned()).into());
+                }
                 Some(Happened::No) => {}
             }
             match self.core.send(request.clone()).await {
@@ -239,13 +254,7 @@ impl Seat {
         let Some((above, name)) = parent(path).zip(path.rsplit('/').next()) else {
             return Ok(Vec::new());
         };
-        let reply = self.core.ask(Request::GetChildren(above.to_owned(), Watching::No)).await;
-        let names = match reply {
-            Ok(Reply::Children(names, ..)) => names,
-            Ok(other) => return Err(super::core::unexpected(&other)),
-            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Vec::new(),
-            Err(other) => return Err(other),
-        };
+        let names = self.core.children(above).await?.unwrap_or_default();
         let counter = |child: &String| {
             let counter = child.strip_prefix(name)?;
             let is_counter = (COUNTER_BYTES - 1..=COUNTER_BYTES).contains(&counter.len());

@@ -2,6 +2,7 @@
 //! several requests are all spoken to in the same way.
 
 use super::contact::Authority;
+use super::failure::{Failure, Refusal};
 use super::watch::Watch;
 
 /// A znode's metadata, as the server tells it.
@@ -109,6 +110,17 @@ pub enum Watching {
     Yes,
 }
 
+/// What a watch is for: a client re-arms a path once for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum WatchKind {
+    /// That a znode comes, goes or changes.
+    Existence,
+    /// That its data changes, or it goes.
+    Data,
+    /// That its children come and go, or it does.
+    Children,
+}
+
 /// One request to the ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
@@ -176,4 +188,68 @@ pub enum Reply {
     Children(Vec<String>, Stat, Option<Watch>),
     /// To sync.
     Synced,
+}
+
+/// Each answers what the request asked for that it is named after. Another reply is the fault of an
+/// [`Ensemble`](super::ensemble::Ensemble), and refused.
+impl Reply {
+    /// To a single write.
+    pub fn written(self) -> Result<Written, Failure> {
+        match self {
+            Reply::Written(written) => Ok(written),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// To a single create: the path, and the metadata of the znode.
+    pub fn created(self) -> Result<(String, Stat), Failure> {
+        match self {
+            Reply::Written(Written::Created(path, stat)) => Ok((path, stat)),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// To a single set-data: the new metadata.
+    pub fn data_set(self) -> Result<Stat, Failure> {
+        match self {
+            Reply::Written(Written::DataSet(stat)) => Ok(stat),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// To a multi.
+    pub fn multi(self) -> Result<Vec<Written>, Failure> {
+        match self {
+            Reply::Multi(written) => Ok(written),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// To exists.
+    pub fn exists(self) -> Result<(Option<Stat>, Option<Watch>), Failure> {
+        match self {
+            Reply::Exists(stat, watch) => Ok((stat, watch)),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// To get-data.
+    pub fn data(self) -> Result<(Vec<u8>, Stat, Option<Watch>), Failure> {
+        match self {
+            Reply::Data(data, stat, watch) => Ok((data, stat, watch)),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    /// To get-children.
+    pub fn children(self) -> Result<(Vec<String>, Stat, Option<Watch>), Failure> {
+        match self {
+            Reply::Children(names, stat, watch) => Ok((names, stat, watch)),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    fn unexpected(&self) -> Failure {
+        Refusal::Other(format!("the ensemble answered another request: {self:?}")).into()
+    }
 }

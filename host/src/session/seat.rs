@@ -9,14 +9,14 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::bounds::PIPELINE;
 use super::budget::{Account, Charge};
 use super::claims::Claims;
-use super::core::{Core, unexpected};
+use super::core::Core;
 use super::dependents::Dependents;
-use super::failure::Failure;
+use super::failure::{Failure, Refusal};
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
 use super::multi::{ephemerals, look};
 use super::persistent::Persistent;
-use super::request::{Reply, Request, Stat, Watching};
+use super::request::{Reply, Request, Stat, WatchKind, Watching};
 use super::tickets::GivingUp;
 use super::watch::{Event, Kin, Watch};
 
@@ -38,12 +38,15 @@ pub struct SeatLimits {
     pub znodes: usize,
     /// Persistent znodes that it created and nobody has deleted; one with a long path counts more.
     pub persistent_znodes: usize,
+    /// Bytes of path that it can watch whatever others do, reserved when it joins. Never less than
+    /// one znode below its mount takes.
+    pub watched_paths: usize,
 }
 
 impl Default for SeatLimits {
     /// Far more than a stock recipe needs, far less than would trouble an ensemble.
     fn default() -> Self {
-        SeatLimits { znodes: 1_000, persistent_znodes: 10_000 }
+        SeatLimits { znodes: 1_000, persistent_znodes: 10_000, watched_paths: 0 }
     }
 }
 
@@ -71,7 +74,7 @@ impl Seat {
     pub(super) fn new(core: Arc<Core>, mount: &str, limits: SeatLimits) -> Result<Self, Failure> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Ok(Seat {
-            account: core.budget.open(mount)?,
+            account: core.budget.open(mount, limits.watched_paths)?,
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             core,
             limits,
@@ -113,8 +116,9 @@ impl Seat {
 
     async fn read(&self, request: Request) -> Result<Reply, Failure> {
         // Paid before it is asked for: a watch that nobody paid for could break the session.
-        let watched = watched(&request).map(str::to_owned);
-        let charge = watched.as_deref().map(|path| self.account.charge(path)).transpose()?;
+        let watched = watched(&request).map(|(kind, path)| (kind, path.to_owned()));
+        let charge = watched.as_ref().map(|(kind, path)| self.account.charge(*kind, path));
+        let charge = charge.transpose()?;
         let directory = listed(&request).map(str::to_owned);
         let sent = self.core.now();
         let reply = self.core.ask(request).await?;
@@ -122,7 +126,7 @@ impl Seat {
             self.note_shown(&directory, names, sent);
         }
         Ok(match watched.zip(charge) {
-            Some((path, charge)) => self.paid(&path, charge, reply),
+            Some(((_, path), charge)) => self.paid(&path, charge, reply),
             None => reply,
         })
     }
@@ -138,10 +142,10 @@ impl Seat {
 
     /// Reads a znode's data and watches it.
     pub(super) async fn read_and_watch(&self, path: &str) -> Result<(Stat, Watch), Failure> {
-        match self.read(Request::GetData(path.to_owned(), Watching::Yes)).await? {
-            Reply::Data(_, stat, Some(watch)) => Ok((stat, watch)),
-            other => Err(unexpected(&other)),
-        }
+        let reply = self.read(Request::GetData(path.to_owned(), Watching::Yes)).await?;
+        let (_, stat, watch) = reply.data()?;
+        let unwatched = || Refusal::Other(format!("{path} was read without the watch asked for"));
+        Ok((stat, watch.ok_or_else(unwatched)?))
     }
 
     /// Sends requests back to back and answers in their order. Not atomic, and nothing is sent
@@ -162,7 +166,8 @@ impl Seat {
             )));
         }
         let mut charges = self.charge_watches(&requests)?;
-        let watched: Vec<_> = requests.iter().map(|it| watched(it).map(str::to_owned)).collect();
+        let watched = requests.iter().map(|it| watched(it).map(|(_, path)| path.to_owned()));
+        let watched: Vec<_> = watched.collect();
         let lists: Vec<_> = requests.iter().map(|it| listed(it).map(str::to_owned)).collect();
         let others = ephemerals(&requests, &[]);
         let sent = self.core.now();
@@ -195,9 +200,9 @@ impl Seat {
 
     /// Pays for the watches that the requests leave behind, in their order.
     fn charge_watches(&self, requests: &[Request]) -> Result<std::vec::IntoIter<Charge>, Failure> {
-        let charges: Result<Vec<_>, _> =
-            requests.iter().filter_map(watched).map(|path| self.account.charge(path)).collect();
-        charges.map(Vec::into_iter)
+        let watched = requests.iter().filter_map(watched);
+        let charges = watched.map(|(kind, path)| self.account.charge(kind, path));
+        charges.collect::<Result<Vec<_>, _>>().map(Vec::into_iter)
     }
 
     /// Whose znode the one with this metadata is.
@@ -330,12 +335,12 @@ fn listed(request: &Request) -> Option<&str> {
     }
 }
 
-/// Where the request leaves a watch behind.
-fn watched(request: &Request) -> Option<&str> {
+/// Where the request leaves a watch behind, and which.
+fn watched(request: &Request) -> Option<(WatchKind, &str)> {
     match request {
-        Request::Exists(path, Watching::Yes)
-        | Request::GetData(path, Watching::Yes)
-        | Request::GetChildren(path, Watching::Yes) => Some(path),
+        Request::Exists(path, Watching::Yes) => Some((WatchKind::Existence, path)),
+        Request::GetData(path, Watching::Yes) => Some((WatchKind::Data, path)),
+        Request::GetChildren(path, Watching::Yes) => Some((WatchKind::Children, path)),
         _ => None,
     }
 }

@@ -1,10 +1,12 @@
 //! Requests of one participant, on their way to the ensemble and back, and the ledger told of them.
 
-use super::core::unexpected;
+use std::mem;
+
 use super::failure::Failure;
+use super::outcome::Chance;
 use super::request::{Reply, Request, Write, Written};
 use super::seat::Seat;
-use super::tickets::{GivingUp, Ticket};
+use super::tickets::{GivingUp, Ticket, writes};
 
 /// Requests whose answers have come and are not entered into the ledger yet.
 #[derive(Debug)]
@@ -20,10 +22,7 @@ impl Seat {
     pub(super) async fn write(&self, write: Write) -> Result<Written, Failure> {
         let requests = vec![Request::Write(write)];
         let exchanged = self.exchange(requests, Vec::new(), GivingUp::TheClaim).await?;
-        match self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown))? {
-            Reply::Written(written) => Ok(written),
-            other => Err(unexpected(&other)),
-        }
+        self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown))?.written()
     }
 
     /// Sends requests back to back, and reads behind them. What became of a write to the own ledger
@@ -45,6 +44,7 @@ impl Seat {
             .zip(&tickets)
             .map(|(request, tickets)| tickets.iter().any(Ticket::tells).then(|| request.clone()))
             .collect();
+        let reads: Vec<bool> = requests.iter().map(|request| writes(request).is_empty()).collect();
         let mut all = requests;
         all.extend(behind);
         let mut answers = match self.core.send_all(all).await {
@@ -56,8 +56,11 @@ impl Seat {
         };
         let mut behind = answers.split_off(tickets.len().min(answers.len()));
         let is_lost = |answer: &Result<_, _>| matches!(answer, Err(Failure::OutcomeUnknown));
-        if answers.iter().any(is_lost) {
-            // The reads may have gone out on the next connection, before what they were to follow.
+        if let Some(lost) = answers.iter().position(is_lost) {
+            // What was read behind it may have gone out on the next connection, before it is sent
+            // again there.
+            let later = answers.iter_mut().zip(&reads).skip(lost).filter(|(_, is_read)| **is_read);
+            later.for_each(|(answer, _)| *answer = Err(Failure::OutcomeUnknown));
             behind.fill_with(|| Err(Failure::OutcomeUnknown));
             // Boxed, as it is rare: a future has room for every branch.
             Box::pin(self.find_out_all(&mut answers, &tickets, kept)).await;
@@ -73,10 +76,17 @@ impl Seat {
         kept: Vec<Option<Request>>,
     ) {
         let batch: Vec<Request> = kept.iter().flatten().cloned().collect();
-        for ((answer, tickets), request) in answers.iter_mut().zip(tickets).zip(kept) {
+        let mut rest = answers;
+        for (tickets, request) in tickets.iter().zip(kept) {
+            let Some((answer, behind)) = mem::take(&mut rest).split_first_mut() else { return };
             if let (Err(Failure::OutcomeUnknown), Some(request)) = (&*answer, request) {
-                *answer = self.find_out(&request, tickets, &batch).await;
+                let chance = match behind.iter().any(is_decided) {
+                    true => Chance::Passed,
+                    false => Chance::Open,
+                };
+                *answer = self.find_out(&request, tickets, &batch, chance).await;
             }
+            rest = behind;
         }
     }
 
@@ -88,4 +98,9 @@ impl Seat {
         }
         answers
     }
+}
+
+/// Whether the ensemble has carried a request out, or refused it.
+fn is_decided(answer: &Result<Reply, Failure>) -> bool {
+    matches!(answer, Ok(_) | Err(Failure::Refused { .. }))
 }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::history::{Outcome, ParticipantId, Told, What};
 use super::plan::{Application, Step};
-use super::recorder::Observer;
+use super::recorder::{Observer, Steps};
 use super::references::{Bound, resolved};
 use super::world::World;
 use crate::participant::{
@@ -126,6 +126,7 @@ impl Running {
                 participant: id,
                 network: self.world.network.clone(),
                 killed: killed.clone(),
+                steps: Steps::default(),
             };
             // The plan was checked against the module.
             let config = self.world.subject.configuration(self.script.config.as_ref()).ok()?;

@@ -53,6 +53,11 @@ impl Called {
         self.operations.get(operation).map_or(0, |calls| calls.made)
     }
 
+    /// How often an operation was answered, and not by an error.
+    pub fn answered(&self, operation: &str) -> u64 {
+        self.operations.get(operation).map_or(0, |calls| calls.answered)
+    }
+
     /// Whether an operation was called and answered errors only, or not at all.
     pub fn only_failed(&self, operation: &str) -> bool {
         self.operations.get(operation).is_some_and(|calls| calls.made > 0 && calls.answered == 0)

@@ -16,6 +16,7 @@ use super::frames::{self, Armed, Incoming, Rearmed};
 use super::history::{HostId, What};
 use super::network::{Counted, Inbox, Network};
 use super::recorder::Recorder;
+use super::servers::MIN_SESSION_TIMEOUT_MS;
 use crate::session::{
     Acl, Connection, Ending, Ensemble, Event, Failure, Refusal, Reply, Request, Watch, Watching,
     Write,
@@ -521,6 +522,12 @@ impl Ensemble for Client {
 
     fn connection(&self) -> watch::Receiver<Connection> {
         self.inner.connection.subscribe()
+    }
+
+    fn least_timeout(&self) -> BoxFuture<'static, Option<Duration>> {
+        let is_up = self.inner.state().link.is_some();
+        let granted = is_up.then_some(Duration::from_millis(MIN_SESSION_TIMEOUT_MS));
+        std::future::ready(granted).boxed()
     }
 
     fn close(&self) -> BoxFuture<'static, ()> {

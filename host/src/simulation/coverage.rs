@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::{Entry, FaultKind, What};
+use super::history::{Entry, FaultKind, Outcome, Told, What};
 
 /// How often a fault struck a host call in flight.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub struct Coverage {
 const HOSTS: usize = 3;
 const PARTICIPANTS: usize = 6;
 const OPERATIONS: usize = 30;
+const SUCCEEDED: usize = 10;
 const STRUCK: usize = 2;
 
 /// What happened in a run, in numbers.
@@ -26,6 +27,8 @@ pub struct Tally {
     pub participants: usize,
     /// Operations that were called.
     pub operations: usize,
+    /// Those of them that were answered, and not by an error.
+    pub succeeded: usize,
     /// Claims that were granted.
     pub grants: usize,
     /// Faults that struck a host call in flight.
@@ -42,7 +45,8 @@ impl Tally {
                 What::SessionOpened { host, .. } => drop(hosts.insert(*host)),
                 What::Joined { .. } => tally.participants += 1,
                 What::Invoked { .. } => tally.operations += 1,
-                What::Told { notice: super::history::Told::Held { .. }, .. } => tally.grants += 1,
+                What::Returned { outcome: Outcome::Ok { .. }, .. } => tally.succeeded += 1,
+                What::Told { notice: Told::Held { .. }, .. } => tally.grants += 1,
                 // A clock that jumps is noticed by nobody who keeps the rules.
                 What::Fault { fault, struck, .. }
                     if *fault != FaultKind::ClockJump && !struck.is_empty() =>
@@ -56,11 +60,13 @@ impl Tally {
         tally
     }
 
-    /// Whether the run counts: enough took part, and enough was done to them.
+    /// Whether the run counts: enough took part, enough of what they asked for was done, and enough was
+    /// done to them.
     pub fn counts(&self) -> bool {
         self.hosts >= HOSTS
             && self.participants >= PARTICIPANTS
             && self.operations >= OPERATIONS
+            && self.succeeded >= SUCCEEDED
             && self.struck >= STRUCK
     }
 }

@@ -86,6 +86,13 @@ pub fn judge(
     Ok(first_of_each(found))
 }
 
+/// The violation that is told of several: the first, but a herd is only slow where another promise is
+/// broken as well.
+pub fn gravest(violations: &[Violation]) -> Option<&Violation> {
+    let is_grave = |violation: &&Violation| violation.invariant != HERD;
+    violations.iter().find(is_grave).or(violations.first())
+}
+
 /// What every recipe owes.
 fn owed(history: &[Entry], is_herd_judged: bool) -> Vec<Violation> {
     let truth = Truth::of(history);

@@ -1,191 +1,305 @@
-//! A run as a picture: a lane for each participant, time from left to right.
+//! A run as a picture, for somebody who looks for what went wrong: time from left to right, the hosts
+//! below each other with what was done to them, and for each participant its calls, its znode's place
+//! in the line and what it held. Where it broke is a line from top to bottom; what led there is
+//! numbered, and told below.
+//!
+//! Code map:
+//! - `scene`: what there is to see; `scale`: where times are; `pen`: SVG
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+mod pen;
+mod scale;
+mod scene;
 
-use super::history::{Change, Entry, FaultKind, HostId, ParticipantId, Told, What};
+use super::history::Entry;
+use super::invariants;
 use super::judges::Violation;
+use super::timeline;
+use crate::guest::Judge;
+use pen::{Area, Pen, fitting, wrapped};
+use scale::Scale;
+use scene::{Bar, Group, Kind, Lane, Moment, Point, Scene, Who};
 
-const LANE: f64 = 22.0;
-const LEFT: f64 = 190.0;
-const WIDTH: f64 = 1_000.0;
-const TOP: f64 = 46.0;
+const LEFT: f64 = 120.0;
+const WIDTH: f64 = 1_240.0;
+const RIGHT: f64 = 90.0;
+/// The text beside a bar, and the bar.
+const ROW: f64 = 24.0;
+const BAR: f64 = 9.0;
+const HEADER: f64 = 22.0;
+const LINE: f64 = 15.0;
+const LETTERS: usize = 210;
 
-/// From when to when, in microseconds.
-type Span = (u64, u64);
+const RED: &str = "#c00000";
 
-/// What a lane shows.
-#[derive(Debug, Default)]
-struct Lane {
-    host: HostId,
-    alive: Option<Span>,
-    calls: Vec<Span>,
-    /// What it believed to hold.
-    beliefs: Vec<Span>,
-    /// How long its contenders were there.
-    contenders: Vec<Span>,
-    /// When it was told of a loss.
-    losses: Vec<u64>,
+/// The picture, as SVG. The judge says what was promised.
+pub fn svg(history: &[Entry], violation: Option<&Violation>, judge: Option<&Judge>) -> String {
+    let scene = Scene::of(history, violation);
+    let scale = Scale::new(&scene.moments, LEFT, WIDTH);
+    let mut pen = Pen::default();
+    let mut y = LINE + 4.0;
+    for (style, text) in title(history, violation, judge) {
+        pen.text(10.0, y, style, &text);
+        y += LINE;
+    }
+    legend(&mut pen, y);
+    y += 2.0 * LINE + HEADER;
+    let top = y;
+    let mut drawing = Drawing { pen, scale, scene: &scene, rows: Vec::new() };
+    for group in &scene.groups {
+        y = drawing.group(group, y);
+    }
+    drawing.axis(top, y);
+    drawing.breaking(violation, top, y);
+    y = drawing.marks(top, y);
+    drawing.pen.picture(LEFT + WIDTH + RIGHT, y + LINE)
 }
 
-/// The picture, as SVG.
-pub fn svg(history: &[Entry], violation: Option<&Violation>) -> String {
-    let end_us = history.last().map_or(1, |entry| entry.at_us).max(1);
-    let (lanes, faults) = read(history, end_us);
-    let cuts = cuts(history, end_us);
-    let broken = violation.and_then(|it| history.get(it.at)).map(|entry| entry.at_us);
-    let height = TOP + LANE * (lanes.len() as f64 + 1.0) + 34.0;
-    let x = |at_us: u64| LEFT + WIDTH * at_us as f64 / end_us as f64;
-    let mut svg = String::new();
-    // Writing to a string does not fail.
-    let mut put = |line: String| writeln!(svg, "{line}").unwrap_or_default();
-    put(format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{height}\" \
-         font-family=\"sans-serif\" font-size=\"11\">",
-        LEFT + WIDTH + 20.0
-    ));
-    put("<rect width=\"100%\" height=\"100%\" fill=\"white\"/>".to_owned());
-    put(format!(
-        "<text x=\"10\" y=\"18\">grey: alive; blue: a call; yellow: in line; green: believes to \
-         hold; pink: somebody is cut off; red: {}</text>",
-        violation.map_or("a fault", |it| &*it.invariant)
-    ));
-    for (from, until) in cuts {
-        put(format!(
-            "<rect x=\"{:.1}\" y=\"{TOP}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"#f4cccc\"/>",
-            x(from),
-            (x(until) - x(from)).max(1.0),
-            height - 30.0 - TOP
-        ));
-    }
-    for (row, (participant, lane)) in lanes.iter().enumerate() {
-        let y = TOP + LANE * row as f64;
-        let mut bar = |span: &Span, color: &str, from: f64, thick: f64| {
-            let width = (x(span.1) - x(span.0)).max(1.0);
-            put(format!(
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{thick}\" \
-                 fill=\"{color}\"/>",
-                x(span.0),
-                y + from
-            ));
-        };
-        lane.alive.iter().for_each(|span| bar(span, "#dddddd", 2.0, 16.0));
-        lane.calls.iter().for_each(|span| bar(span, "#9ec5fe", 2.0, 4.0));
-        lane.contenders.iter().for_each(|span| bar(span, "#ffe08a", 7.0, 4.0));
-        lane.beliefs.iter().for_each(|span| bar(span, "#3aa655", 12.0, 6.0));
-        lane.losses.iter().for_each(|at_us| bar(&(*at_us, *at_us), "#c00000", 2.0, 16.0));
-        put(format!(
-            "<text x=\"10\" y=\"{:.1}\">participant {participant}, host {}</text>",
-            y + 14.0,
-            lane.host
-        ));
-    }
-    for (number, (at_us, text)) in faults.iter().enumerate() {
-        let (x, bottom) = (x(*at_us), height - 30.0);
-        put(format!(
-            "<line x1=\"{x:.1}\" y1=\"{TOP}\" x2=\"{x:.1}\" y2=\"{bottom}\" stroke=\"#e06666\" \
-             stroke-dasharray=\"3,3\"/>\n<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"#c00000\">{text}</text>",
-            bottom + 12.0 * (1.0 + (number % 2) as f64)
-        ));
-    }
-    if let Some(at_us) = broken {
-        let x = x(at_us);
-        put(format!(
-            "<line x1=\"{x:.1}\" y1=\"26\" x2=\"{x:.1}\" y2=\"{:.1}\" stroke=\"red\" \
-             stroke-width=\"2\"/>",
-            height - 30.0
-        ));
-    }
-    put("</svg>".to_owned());
-    svg
-}
-
-/// From when to when somebody was cut off.
-fn cuts(history: &[Entry], end_us: u64) -> Vec<Span> {
-    let mut cuts: Vec<(FaultKind, Option<HostId>, Span)> = Vec::new();
-    for entry in history {
-        match &entry.what {
-            What::Fault { fault, host, .. } if fault.is_cut() => {
-                cuts.push((*fault, *host, (entry.at_us, end_us)));
-            }
-            What::Healed { fault, host } => {
-                let is_it = |cut: &&mut (FaultKind, Option<HostId>, Span)| {
-                    cut.0 == *fault && cut.1 == *host && cut.2.1 == end_us
-                };
-                if let Some((_, _, span)) = cuts.iter_mut().find(is_it) {
-                    span.1 = entry.at_us;
-                }
-            }
-            _ => {}
-        }
-    }
-    cuts.into_iter().map(|(_, _, span)| span).collect()
-}
-
-/// The lanes, and when what was done to the run.
-fn read(
+fn title(
     history: &[Entry],
-    end_us: u64,
-) -> (BTreeMap<ParticipantId, Lane>, Vec<(u64, &'static str)>) {
-    let mut lanes: BTreeMap<ParticipantId, Lane> = BTreeMap::new();
-    let mut faults = Vec::new();
-    let mut calls = BTreeMap::new();
-    let mut beliefs: BTreeMap<ParticipantId, u64> = BTreeMap::new();
-    let mut contenders: BTreeMap<String, (ParticipantId, u64)> = BTreeMap::new();
-    for entry in history {
-        let at_us = entry.at_us;
-        match &entry.what {
-            What::Joined { participant, host, .. } => {
-                let lane = lanes.entry(*participant).or_default();
-                (lane.host, lane.alive) = (*host, Some((at_us, end_us)));
+    violation: Option<&Violation>,
+    judge: Option<&Judge>,
+) -> Vec<(&'static str, String)> {
+    let Some(violation) = violation else {
+        return vec![("font-size=\"14\" font-weight=\"bold\"", "Nothing was broken".to_owned())];
+    };
+    let sentence = timeline::in_short(history, &violation.sentence);
+    let sentence = format!("{}: {sentence}", violation.invariant);
+    let sentence = wrapped(&sentence, LETTERS * 3 / 4).into_iter();
+    let bold = "font-size=\"14\" font-weight=\"bold\" fill=\"#c00000\"";
+    let mut lines: Vec<_> = sentence.map(|line| (bold, line)).collect();
+    let promises = invariants::meanings(&violation.invariant, judge);
+    let promises = promises.map(|it| format!("{} promises: {it}", violation.invariant));
+    lines.extend(promises.flat_map(|it| wrapped(&it, LETTERS)).map(|line| ("", line)));
+    lines
+}
+
+/// What the colours mean.
+fn legend(pen: &mut Pen, y: f64) {
+    let mut x = 10.0;
+    let kinds = [
+        (Kind::Call, "a call"),
+        (Kind::InLine, "a znode in line"),
+        (Kind::First, "the first of its line"),
+        (Kind::Holds, "believes that it holds"),
+        (Kind::Fault, "a fault"),
+    ];
+    for (kind, text) in kinds {
+        let area = Area { x, y: y - BAR, width: 22.0, height: BAR };
+        pen.area(area, style(kind), "");
+        pen.text(x + 27.0, y, "", text);
+        x += 45.0 + 6.0 * text.len() as f64;
+    }
+    let moments = [
+        (Moment::Asks, "asks the host"),
+        (Moment::Wakes, "is woken"),
+        (Moment::Writes, "writes under its fence"),
+        (Moment::IsRefused, "is refused"),
+        (Moment::Says, "says something"),
+        (Moment::Loses, "loses or fails"),
+    ];
+    for (moment, text) in moments {
+        let (path, style) = glyph(moment);
+        pen.shape(x + 5.0, y - 4.0, path, style, text);
+        pen.text(x + 14.0, y, "", text);
+        x += 32.0 + 6.0 * text.len() as f64;
+    }
+}
+
+fn style(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Call => "fill=\"#9ec5fe\" stroke=\"#5b8bd0\" stroke-width=\"0.6\"",
+        Kind::InLine => "fill=\"#fff3c4\" stroke=\"#d9b54a\" stroke-width=\"0.6\"",
+        Kind::First => "fill=\"#f2b32c\"",
+        Kind::Holds => "fill=\"#3aa655\"",
+        Kind::Fault => "fill=\"#e06666\" fill-opacity=\"0.45\"",
+    }
+}
+
+/// A small shape around the point, and its style.
+fn glyph(moment: Moment) -> (&'static str, &'static str) {
+    match moment {
+        Moment::Asks => ("M0,-4 V4", "stroke=\"#35507a\" stroke-width=\"1\""),
+        Moment::Wakes => ("M-4,4 L4,4 L0,-4 Z", "fill=\"#7a3fb0\""),
+        Moment::Writes => ("M-2,-4 H2 V4 H-2 Z", "fill=\"#145a28\""),
+        Moment::IsRefused => ("M-3,-4 L3,4 M3,-4 L-3,4", "stroke=\"#145a28\" stroke-width=\"1.6\""),
+        Moment::Says => ("M0,-5 L5,0 L0,5 L-5,0 Z", "fill=\"#2a7f9e\""),
+        Moment::Loses => ("M-4,-4 L4,4 M4,-4 L-4,4", "stroke=\"#c00000\" stroke-width=\"2\""),
+        Moment::Commits => ("M0,-4 V4", "stroke=\"#777777\" stroke-width=\"1.4\""),
+    }
+}
+
+struct Drawing<'a> {
+    pen: Pen,
+    scale: Scale,
+    scene: &'a Scene,
+    /// Where everybody is.
+    rows: Vec<(Who, f64)>,
+}
+
+impl Drawing<'_> {
+    /// Draws a host and its participants, from there on. Answers where it ends.
+    fn group(&mut self, group: &Group, top: f64) -> f64 {
+        let name = group.host.map_or_else(|| "ensemble".to_owned(), |host| format!("host {host}"));
+        let heights = group.lanes.iter().map(height);
+        let bottom = top + HEADER + heights.sum::<f64>() + 6.0;
+        let whole = Area { x: 4.0, y: top, width: LEFT + WIDTH, height: bottom - top - 3.0 };
+        self.pen.area(whole, "fill=\"#f7f7f7\"", "");
+        self.pen.text(10.0, top + 14.0, "font-weight=\"bold\"", &name);
+        self.rows.push((group.host.map_or(Who::Ensemble, Who::Host), top + 10.0));
+        for fault in &group.faults {
+            let x = self.scale.x(fault.from_us);
+            let width = (self.scale.x(fault.until_us) - x).max(2.0);
+            let span = Area { x, y: top, width, height: bottom - top - 3.0 };
+            self.pen.area(span, "fill=\"#e06666\" fill-opacity=\"0.22\"", &fault.text);
+        }
+        self.labels(&group.faults, top + 10.0, "fill=\"#c00000\"");
+        self.points(&group.points, top + 16.0);
+        let commits: Vec<Bar> = group.points.iter().map(labelled).collect();
+        let y = if group.faults.is_empty() { top + 12.0 } else { top + 20.0 };
+        self.labels(&commits, y, "fill=\"#666666\" font-size=\"9\"");
+        let mut y = top + HEADER;
+        for lane in &group.lanes {
+            self.lane(lane, y);
+            y += height(lane);
+        }
+        bottom
+    }
+
+    fn lane(&mut self, lane: &Lane, top: f64) {
+        let height = height(lane);
+        let alive = Area {
+            x: self.scale.x(lane.joined_us),
+            y: top + 1.0,
+            width: (self.scale.x(lane.ended_us) - self.scale.x(lane.joined_us)).max(1.0),
+            height: height - 3.0,
+        };
+        let name = format!("participant {}", lane.id);
+        let (ground, ink) = match lane.is_blamed {
+            true => {
+                ("fill=\"#f6b9b9\" fill-opacity=\"0.45\"", "font-weight=\"bold\" fill=\"#c00000\"")
             }
-            What::Invoked { participant, call, .. } => {
-                calls.insert(*call, (*participant, at_us));
+            false => ("fill=\"#c9c9d6\" fill-opacity=\"0.35\"", ""),
+        };
+        self.pen.area(alive, ground, &name);
+        self.pen.text(16.0, top + 14.0, ink, &name);
+        self.rows.push((Who::Participant(lane.id), top + 9.0));
+        let mut y = top + 2.0;
+        let rows =
+            [(&lane.calls, &lane.asks), (&lane.places, &lane.wakes), (&lane.claims, &lane.deeds)];
+        for (bars, points) in rows.into_iter().filter(|(bars, points)| has_row(bars, points)) {
+            for bar in bars {
+                let x = self.scale.x(bar.from_us);
+                // A claim that is told at the very break is what somebody looks for.
+                let narrowest = if bar.kind == Kind::Holds { 8.0 } else { 2.0 };
+                let width = (self.scale.x(bar.until_us) - x).max(narrowest);
+                let area = Area { x, y: y + 11.0, width, height: BAR };
+                self.pen.area(area, style(bar.kind), &bar.text);
             }
-            What::Returned { call, .. } => {
-                if let Some((participant, since)) = calls.remove(call) {
-                    lanes.entry(participant).or_default().calls.push((since, at_us));
-                }
-            }
-            What::HostCallAnswered { participant, created: Some(path), .. } => {
-                contenders.insert(path.clone(), (*participant, at_us));
-            }
-            What::Txn { changes, .. } => {
-                for change in changes {
-                    if let Change::Deleted { path } = change
-                        && let Some((participant, since)) = contenders.remove(path)
-                    {
-                        lanes.entry(participant).or_default().contenders.push((since, at_us));
-                    }
-                }
-            }
-            What::Told { participant, notice } => {
-                let lane = lanes.entry(*participant).or_default();
-                match notice {
-                    Told::Held { .. } => drop(beliefs.insert(*participant, at_us)),
-                    Told::Released { .. } | Told::Lost { .. } | Told::Ended { .. } => {
-                        lane.beliefs
-                            .extend(beliefs.remove(participant).map(|since| (since, at_us)));
-                    }
-                    _ => {}
-                }
-                match notice {
-                    Told::Lost { .. } => lane.losses.push(at_us),
-                    Told::Ended { .. } => {
-                        lane.alive = lane.alive.map(|(since, _)| (since, at_us));
-                    }
-                    _ => {}
-                }
-            }
-            What::Fault { fault, .. } => faults.push((at_us, fault.name())),
-            _ => {}
+            self.labels(bars, y + 9.0, "font-size=\"9.5\"");
+            self.points(points, y + 15.5);
+            y += ROW;
         }
     }
-    for (participant, since) in beliefs {
-        lanes.entry(participant).or_default().beliefs.push((since, end_us));
+
+    fn points(&mut self, points: &[Point], y: f64) {
+        for point in points {
+            let (path, style) = glyph(point.kind);
+            let told = format!("{:.3} s: {}", point.at_us as f64 / 1e6, point.text);
+            self.pen.shape(self.scale.x(point.at_us), y, path, style, &told);
+        }
     }
-    for (participant, since) in contenders.into_values() {
-        lanes.entry(participant).or_default().contenders.push((since, end_us));
+
+    /// What the bars of a row are, each where it begins, as far as there is room before the next.
+    fn labels(&mut self, bars: &[Bar], y: f64, style: &str) {
+        let mut taken = f64::MIN;
+        for (index, bar) in bars.iter().enumerate() {
+            let x = self.scale.x(bar.from_us);
+            // The two parts of one znode's bar say the same.
+            let is_same = |it: &Bar| it.text == bar.text && it.kind != bar.kind;
+            let before = index.checked_sub(1).and_then(|before| bars.get(before));
+            if x < taken || before.is_some_and(is_same) {
+                continue;
+            }
+            let rest = bars.iter().skip(index + 1).filter(|next| !is_same(next));
+            let next = rest.map(|next| self.scale.x(next.from_us)).find(|next| *next > x + 1.0);
+            let room = next.unwrap_or(LEFT + WIDTH + RIGHT) - x - 4.0;
+            let text = fitting(&bar.text, room);
+            if !text.is_empty() {
+                taken = x + 5.2 * text.chars().count() as f64;
+                self.pen.text(x, y, style, &text);
+            }
+        }
     }
-    (lanes, faults)
+
+    fn axis(&mut self, top: f64, bottom: f64) {
+        for at_us in self.scale.ticks() {
+            let x = self.scale.x(at_us);
+            let faint = "stroke=\"#000000\" stroke-opacity=\"0.12\"";
+            self.pen.stroke((x, top), (x, bottom), faint);
+            let text = format!("{} s", at_us as f64 / 1e6);
+            self.pen.text(x + 2.0, top - 4.0, "fill=\"#555555\"", &text);
+        }
+        let cuts: Vec<_> = self.scale.cuts().collect();
+        for (from, until, length_us) in cuts {
+            let area = Area { x: from, y: top, width: until - from, height: bottom - top };
+            let told = format!("{:.1} s in which nothing is to be seen", length_us as f64 / 1e6);
+            self.pen.area(area, "fill=\"white\" fill-opacity=\"0.5\"", &told);
+            for x in [from, until] {
+                let edge = "stroke=\"#999999\" stroke-dasharray=\"2,3\"";
+                self.pen.stroke((x, top), (x, bottom), edge);
+            }
+            let text = format!("+{:.1} s", length_us as f64 / 1e6);
+            self.pen.text(from + 2.0, top - 16.0, "fill=\"#777777\" font-size=\"9\"", &text);
+        }
+    }
+
+    fn breaking(&mut self, violation: Option<&Violation>, top: f64, bottom: f64) {
+        let Some((violation, at_us)) = violation.zip(self.scene.broken_us) else { return };
+        let x = self.scale.x(at_us);
+        self.pen.stroke((x, top - 26.0), (x, bottom), "stroke=\"#c00000\" stroke-width=\"1.8\"");
+        let text = format!("{} at {:.3} s", violation.invariant, at_us as f64 / 1e6);
+        let style = "font-weight=\"bold\" fill=\"#c00000\" text-anchor=\"end\"";
+        self.pen.text(x - 4.0, top - 27.0, style, &text);
+    }
+
+    /// Numbers what led to the break, and tells it below.
+    fn marks(&mut self, top: f64, bottom: f64) -> f64 {
+        let mut y = bottom + LINE;
+        for (index, mark) in self.scene.marks.iter().enumerate() {
+            let number = index + 1;
+            let row = self.rows.iter().find(|(who, _)| *who == mark.who);
+            let at = row.map_or(top, |(_, y)| *y);
+            let x = self.scale.x(mark.at_us) - 9.0 * index as f64 % 36.0;
+            let circle = "M-7,0 a7,7 0 1,0 14,0 a7,7 0 1,0 -14,0";
+            let style = format!("fill=\"white\" stroke=\"{RED}\" stroke-width=\"1.4\"");
+            self.pen.shape(x, at, circle, &style, &mark.line);
+            let ink = format!(
+                "text-anchor=\"middle\" font-size=\"10\" font-weight=\"bold\" fill=\"{RED}\""
+            );
+            self.pen.text(x, at + 3.5, &ink, &number.to_string());
+            self.pen.text(10.0, y, "", &format!("{number}   {}", mark.line));
+            y += LINE;
+        }
+        y
+    }
 }
+
+/// A point's text, as that of a bar without length.
+fn labelled(point: &Point) -> Bar {
+    let Point { at_us, text, .. } = point;
+    Bar { from_us: *at_us, until_us: *at_us, text: text.clone(), kind: Kind::Fault }
+}
+
+fn has_row(bars: &[Bar], points: &[Point]) -> bool {
+    !bars.is_empty() || !points.is_empty()
+}
+
+fn height(lane: &Lane) -> f64 {
+    let rows =
+        [(&lane.calls, &lane.asks), (&lane.places, &lane.wakes), (&lane.claims, &lane.deeds)];
+    let rows = rows.into_iter().filter(|(bars, points)| has_row(bars, points)).count();
+    ROW * rows.max(1) as f64 + 4.0
+}
+
+#[cfg(test)]
+mod tests;

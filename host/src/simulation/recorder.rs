@@ -10,7 +10,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::history::{Entry, FaultKind, HostId, ParticipantId, What};
 use super::network::{Ambush, Network, Sprung};
-use crate::guest::{HOST_CALLS, Witness};
+use crate::guest::{HOST_CALLS, KILLED, Witness};
+
+/// How often a component may be woken in one instant of simulated time, and how many host calls it may
+/// make in one. Without a bound, one that wakes itself by alarms of 0 ms, or waits for them again and
+/// again, would keep the run from ever coming to the next instant.
+const WAKES: u32 = 100;
+const CALLS: u32 = 10_000;
+
+/// What the faults of such components say.
+const RESTLESS: &str = "it was woken 100 times while no time passed, as one is that sets itself alarms \
+    of 0 ms: nobody else would ever have a turn";
+const BUSY: &str =
+    "it made 10000 host calls while no time passed: nobody else would ever have a turn";
 
 /// Where everybody in a run writes down what happened.
 #[derive(Debug)]
@@ -131,6 +143,41 @@ pub(super) struct Observer {
     pub(super) network: Network,
     /// Cancelled to kill its component.
     pub(super) killed: CancellationToken,
+    pub(super) steps: Steps,
+}
+
+/// What a component has done in the newest instant in which it did anything.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    newest: Mutex<Step>,
+}
+
+#[derive(Debug, Default)]
+struct Step {
+    at_us: u64,
+    wakes: u32,
+    calls: u32,
+}
+
+impl Steps {
+    fn at(&self, now_us: u64) -> MutexGuard<'_, Step> {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if newest.at_us != now_us {
+            *newest = Step { at_us: now_us, ..Step::default() };
+        }
+        newest
+    }
+
+    /// What is wrong with it, if it has just made a host call too many.
+    fn call(&self, now_us: u64) -> Option<&'static str> {
+        let mut newest = self.at(now_us);
+        newest.calls += 1;
+        match *newest {
+            Step { wakes, .. } if wakes > WAKES => Some(RESTLESS),
+            Step { calls, .. } if calls > CALLS => Some(BUSY),
+            _ => None,
+        }
+    }
 }
 
 impl Witness for Observer {
@@ -173,12 +220,16 @@ impl Witness for Observer {
     }
 
     fn woken(&self, tags: &[u64]) {
+        self.steps.at(self.recorder.now_us()).wakes += 1;
         let participant = self.participant;
         self.recorder.note(What::Woken { participant, tags: tags.to_vec() });
     }
 
-    fn is_killed(&self) -> bool {
-        self.killed.is_cancelled()
+    fn doom(&self) -> Option<&'static str> {
+        if self.killed.is_cancelled() {
+            return Some(KILLED);
+        }
+        self.steps.call(self.recorder.now_us())
     }
 
     fn until_killed(&self) -> BoxFuture<'static, ()> {

@@ -30,10 +30,13 @@ pub struct Search {
 pub struct Findings {
     /// Runs.
     pub runs: u64,
-    /// Those that count: enough took part, and enough was done to them.
+    /// Those that count: enough took part, enough of what they asked for was done, and enough was done
+    /// to them.
     pub counted: u64,
     /// Operations that were called.
     pub operations: u64,
+    /// Those of them that were answered, and not by an error.
+    pub succeeded: u64,
     /// Claims that were granted.
     pub grants: u64,
     /// How much time was simulated.
@@ -66,6 +69,7 @@ impl Findings {
         self.counted += u64::from(counts);
         self.called.add(called);
         self.operations += verdict.tally.operations as u64;
+        self.succeeded += verdict.tally.succeeded as u64;
         self.grants += verdict.tally.grants as u64;
         self.simulated += verdict.simulated;
         self.coverage.add(verdict.coverage.clone());

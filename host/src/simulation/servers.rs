@@ -33,6 +33,9 @@ use ways::Ways;
 /// The length of the ensemble's tick.
 pub(super) const TICK_MS: u64 = 500;
 
+/// The shortest session timeout that the servers grant: Apache ZooKeeper's default.
+pub(crate) const MIN_SESSION_TIMEOUT_MS: u64 = 2 * TICK_MS;
+
 /// For how many ticks two servers may hear nothing of each other: Apache ZooKeeper's default.
 const SYNC_LIMIT: u64 = 5;
 
@@ -131,7 +134,7 @@ impl Servers {
             let id = u8::try_from(server).unwrap_or(u8::MAX);
             let options = MemberOptions {
                 server_id: u64::from(id),
-                min_session_timeout_ms: 1_000,
+                min_session_timeout_ms: i32::try_from(MIN_SESSION_TIMEOUT_MS).unwrap_or(i32::MAX),
                 max_session_timeout_ms: 40_000,
                 version,
                 super_digest: None,

@@ -1,5 +1,7 @@
 //! What is simulated: a module, ready to be run under fuel.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::judges;
@@ -50,6 +52,17 @@ pub enum Origin {
     File(String),
     /// Nobody has written one.
     Nowhere,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Component => formatter.write_str("its own workload"),
+            Origin::Stock(name) => write!(formatter, "the workload of the stock recipe {name}"),
+            Origin::File(name) => formatter.write_str(name),
+            Origin::Nowhere => formatter.write_str("no workload"),
+        }
+    }
 }
 
 /// The workload that a module is to be run with.
@@ -265,7 +278,10 @@ impl Subject {
 
 /// The workload that the component brings; else that of the stock recipe whose interface it has, if
 /// that fits; else none.
-fn own_workload(module: &Module, bytes: &[u8]) -> Result<(Workload, Origin), WorkloadError> {
+///
+/// # Errors
+/// The component brings one that does not fit it.
+pub fn own_workload(module: &Module, bytes: &[u8]) -> Result<(Workload, Origin), WorkloadError> {
     let name = module.name();
     if let Some(text) = workload_text(bytes) {
         let origin = format!("{name}, section {WORKLOAD_SECTION}");

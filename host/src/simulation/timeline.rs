@@ -2,34 +2,64 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::history::{Change, Entry, HostId, Outcome, ParticipantId, Told, What};
 use super::judges::Violation;
 
-/// How many lines are shown: those before what was broken, the latest ones.
-const MOST_LINES: usize = 60;
+/// How many lines are shown: those before what was broken, the latest ones. Those that the violation
+/// speaks of are shown wherever they are.
+const MOST_LINES: usize = 40;
 
 /// The part of a run that leads to a violation, one line for each thing that happened: when it did,
-/// the number of its entry, by which violations speak of it, and who did what.
+/// the number of its entry, by which violations speak of it, and who did what. `>` marks the line at
+/// which it is broken, `*` those that led there.
 pub fn around(history: &[Entry], violation: &Violation) -> Vec<String> {
     let mut scribe = Scribe::default();
     let mut lines = Vec::new();
-    for (index, entry) in history.iter().enumerate() {
-        let text = scribe.tell(&entry.what);
-        if index > violation.at {
-            break;
-        }
-        if let Some((who, text)) = text {
-            let mark = if index == violation.at { ">" } else { " " };
-            let at_s = seconds(entry.at_us);
-            lines.push(format!("{mark} {at_s:>9.3} s  {index:>6}  {who:<17} {text}"));
-        }
+    for (index, entry) in history.iter().enumerate().take(violation.at.saturating_add(1)) {
+        let is_involved = violation.involved.contains(&index);
+        let told = scribe.tell(&entry.what);
+        let told = told.or_else(|| is_involved.then(|| scribe.spell(&entry.what)));
+        let Some((who, text)) = told else { continue };
+        let mark = match (index == violation.at, is_involved) {
+            (true, _) => ">",
+            (false, true) => "*",
+            (false, false) => " ",
+        };
+        let at_s = seconds(entry.at_us);
+        let line = format!("{mark} {at_s:>9.3} s  {index:>6}  {who:<17} {text}");
+        lines.push((line, is_involved));
     }
     let skipped = lines.len().saturating_sub(MOST_LINES);
-    let mut shown = lines.split_off(skipped);
-    if skipped > 0 {
-        shown.insert(0, format!("  … {skipped} lines before"));
+    let mut shown = Vec::new();
+    let mut left_out = 0;
+    for (number, (line, is_involved)) in lines.into_iter().enumerate() {
+        if number < skipped && !is_involved {
+            left_out += 1;
+            continue;
+        }
+        if left_out > 0 {
+            shown.push(left_out_line(left_out));
+            left_out = 0;
+        }
+        shown.push(line);
     }
     shown
+}
+
+/// A sentence with names as the lines have them: paths as the component sees them, and of each UUID
+/// only the beginning.
+pub fn in_short(history: &[Entry], sentence: &str) -> String {
+    let mount = history.iter().find_map(|entry| match &entry.what {
+        What::Joined { mount, .. } => Some(mount.clone()),
+        _ => None,
+    });
+    Scribe { mount: mount.unwrap_or_default(), ..Scribe::default() }.short(sentence)
+}
+
+fn left_out_line(count: usize) -> String {
+    format!("  … {count} {} left out", if count == 1 { "line" } else { "lines" })
 }
 
 fn seconds(at_us: u64) -> f64 {
@@ -38,14 +68,14 @@ fn seconds(at_us: u64) -> f64 {
 
 /// Knows the names of things.
 #[derive(Debug, Default)]
-struct Scribe {
+pub(super) struct Scribe {
     mount: String,
     host_calls: BTreeMap<u64, (String, String)>,
 }
 
 impl Scribe {
     /// Who it is about, and what there is to say of it; nothing for what nobody needs to know.
-    fn tell(&mut self, what: &What) -> Option<(String, String)> {
+    pub(super) fn tell(&mut self, what: &What) -> Option<(String, String)> {
         let (who, text) = match what {
             What::Txn { zxid, session, changes } => {
                 return self
@@ -62,8 +92,13 @@ impl Scribe {
                 self.mount.clone_from(mount);
                 (name(*participant), format!("joins on host {host}"))
             }
-            What::Invoked { participant, operation, .. } => {
-                (name(*participant), format!("is asked to {operation}"))
+            What::Invoked { participant, operation, arguments, .. } => {
+                let arguments = match arguments {
+                    Value::Null => String::new(),
+                    Value::Object(none) if none.is_empty() => String::new(),
+                    arguments => self.short(&format!(" {arguments}")),
+                };
+                (name(*participant), format!("is asked to {operation}{arguments}"))
             }
             What::Returned { participant, outcome, .. } => {
                 (name(*participant), format!("answers {}", self.outcome(outcome)))
@@ -99,13 +134,12 @@ impl Scribe {
                     [] => String::new(),
                     calls => format!(", in the middle of {}", calls.join(", ")),
                 };
-                let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
+                let who = struck_name(*host);
                 let cut = cut.as_deref().map(|cut| format!(": {cut}")).unwrap_or_default();
                 (who, format!("*** {}{cut}{struck}", fault.name()))
             }
             What::Healed { fault, host } => {
-                let who = host.map_or_else(|| "ensemble".to_owned(), host_name);
-                (who, format!("*** {} is over", fault.name()))
+                (struck_name(*host), format!("*** {} is over", fault.name()))
             }
             What::Calm => ("everybody".to_owned(), "no faults from here on".to_owned()),
             What::Final { .. } => ("everybody".to_owned(), "all is over".to_owned()),
@@ -114,7 +148,28 @@ impl Scribe {
         Some((who, text))
     }
 
-    fn txn(&self, zxid: i64, session: i64, changes: &[Change]) -> Option<String> {
+    /// What is so ordinary that it is told only where something was broken by it.
+    pub(super) fn spell(&self, what: &What) -> (String, String) {
+        match what {
+            What::Txn { zxid, session, .. } => {
+                let text = format!("txn {zxid}, which changes nothing, of session {session:#x}");
+                ("ensemble".to_owned(), text)
+            }
+            What::HostCall { participant, name: call, paths, .. } => {
+                (name(*participant), format!("  asks: {call} {}", self.short(&paths.join(" "))))
+            }
+            What::HostCallAnswered { participant, answer, .. } => {
+                (name(*participant), format!("  is answered {answer}"))
+            }
+            What::Request { host, name, path, .. } => {
+                (host_name(*host), format!("  sends {name} {}", self.short(path)))
+            }
+            _ => ("somebody".to_owned(), "does what has no words".to_owned()),
+        }
+    }
+
+    /// What a txn changed, in words.
+    pub(super) fn changes(&self, changes: &[Change]) -> Vec<String> {
         let told = changes.iter().filter_map(|change| match change {
             Change::Created { path, .. } => Some(format!("creates {}", self.short(path))),
             Change::Deleted { path } => Some(format!("deletes {}", self.short(path))),
@@ -122,7 +177,11 @@ impl Scribe {
             Change::SessionClosed { session } => Some(format!("ends session {session:#x}")),
             Change::SessionCreated { .. } => None,
         });
-        let told: Vec<String> = told.collect();
+        told.collect()
+    }
+
+    fn txn(&self, zxid: i64, session: i64, changes: &[Change]) -> Option<String> {
+        let told = self.changes(changes);
         let by = if session == 0 { String::new() } else { format!(" for session {session:#x}") };
         (!told.is_empty()).then(|| format!("txn {zxid}: {}{by}", told.join(", ")))
     }
@@ -149,7 +208,7 @@ impl Scribe {
         }
     }
 
-    fn outcome(&self, outcome: &Outcome) -> String {
+    pub(super) fn outcome(&self, outcome: &Outcome) -> String {
         match outcome {
             Outcome::Ok { value, .. } => self.short(&format!("ok {value}")),
             Outcome::Err { value, .. } => self.short(&format!("error {value}")),
@@ -160,9 +219,10 @@ impl Scribe {
     }
 
     /// Paths as the component sees them, and of each UUID only the beginning.
-    fn short(&self, text: &str) -> String {
+    pub(super) fn short(&self, text: &str) -> String {
         let text = match self.mount.as_str() {
             "" => text.to_owned(),
+            mount if text == mount => "/".to_owned(),
             mount => text.replace(mount, ""),
         };
         let mut short = String::with_capacity(text.len());
@@ -196,6 +256,11 @@ fn flush(digits: &mut String, short: &mut String) {
 
 fn name(participant: ParticipantId) -> String {
     format!("participant {participant}")
+}
+
+/// Whom a fault strikes.
+fn struck_name(host: Option<HostId>) -> String {
+    host.map_or_else(|| "ensemble".to_owned(), host_name)
 }
 
 fn host_name(host: HostId) -> String {

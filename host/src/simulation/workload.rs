@@ -79,9 +79,10 @@ impl Workload {
         }
     }
 
-    /// Whether a run counts: enough took part, and enough was done to them.
+    /// Whether a run counts: enough took part, enough of what they asked for was done, and enough was
+    /// done to them.
     pub(super) fn counts(&self, tally: &Tally) -> bool {
-        let something_was_struck = tally.operations > 0 && tally.struck > 0;
+        let something_was_struck = tally.succeeded > 0 && tally.struck > 0;
         match self {
             // How many there are was decided by who wrote it.
             Workload::Scenario(_) => something_was_struck,

@@ -116,6 +116,10 @@ impl Ensemble for StandIn {
         futures_util::future::ready(reply).boxed()
     }
 
+    fn least_timeout(&self) -> BoxFuture<'static, Option<Duration>> {
+        futures_util::future::ready(None).boxed()
+    }
+
     fn connection(&self) -> watch::Receiver<Connection> {
         self.connection.subscribe()
     }

@@ -114,6 +114,6 @@ fn every_stock_recipe_has_a_judge_of_its_interface() {
         let judge = subject.judge().unwrap_or_else(|| panic!("{name} has no promise/judge"));
         assert_eq!(judge.name(), format!("stock {name}"));
         assert_eq!(judge.digest().len(), 64);
-        assert!(judge.names("W2") && !judge.names("Z1"), "{:?}", judge.invariants());
+        assert!(!judge.invariants().is_empty() && !judge.names("Z1"), "{:?}", judge.invariants());
     }
 }

@@ -11,9 +11,6 @@ use crate::patience::eventually;
 use crate::process::OrderFile;
 use crate::zookeeper;
 
-/// How long the next holder waited after the last line of the one before it.
-pub type Gap = Duration;
-
 /// How often a holder is waited for, a minute each time.
 const STARTS: usize = 5;
 
@@ -40,9 +37,9 @@ async fn commands_run(order: &OrderFile, name: &str, count: usize) -> Result<()>
 
 /// Once a holder has written, nobody with a lower fence writes: a link that flaps may take a claim to
 /// and fro. Answers the shortest time between the last line of one holder and the first of the next.
-fn judge(order: &OrderFile) -> Result<Option<Gap>> {
+fn judge(order: &OrderFile) -> Result<Option<Duration>> {
     let mut newest: BTreeMap<String, (i64, Duration)> = BTreeMap::new();
-    let mut shortest: Option<Gap> = None;
+    let mut shortest: Option<Duration> = None;
     for entry in order.entries()? {
         let (recipe, fence, who) = read(&entry.label)?;
         if let Some((before, last)) = newest.insert(recipe.to_owned(), (fence, entry.at)) {
@@ -61,8 +58,16 @@ fn judge(order: &OrderFile) -> Result<Option<Gap>> {
     Ok(shortest)
 }
 
-/// Plays one round. Answers by how much the holder's command ended before the next one began, if a
-/// next one began.
+/// The holder's command ended, and a next one began.
+#[derive(Debug)]
+pub struct HandOver {
+    /// The time between the last line of the one and the first of the next.
+    pub gap: Duration,
+    /// What the first holder has printed.
+    pub holder_said: Vec<String>,
+}
+
+/// Plays one round. Answers how the claim was handed over, if it was.
 ///
 /// # Errors
 /// If two holders wrote at once, or a holder that is to keep its claim lost it.
@@ -74,7 +79,7 @@ pub async fn round(
     cut: Cut,
     kind: Kind,
     timeout: Duration,
-) -> Result<Option<Gap>> {
+) -> Result<Option<HandOver>> {
     let (path, order) = (zookeeper::unique_path(), OrderFile::new()?);
     let places = ground.places(cut).await?;
     let mut holder = kind.start(ground.holder(&places), timeout, &path, &order, "A")?;
@@ -108,12 +113,13 @@ pub async fn round(
         let is_kept = matches!(gap, Ok(None)) && !said.iter().any(|line| line.contains("lost"));
         ensure!(is_kept, "{cut:?}, {kind:?}, {timeout:?}: the claim was lost; {gap:?}; {said:?}");
     }
+    let holder_said = said(&holder);
     ground.mend(cut, &places).await?;
     for host in [&mut holder, &mut waiter] {
         host.running.kill_tree();
         host.running.tree_gone().await?;
     }
-    gap
+    Ok(gap?.map(|gap| HandOver { gap, holder_said }))
 }
 
 /// What a host has printed so far.

@@ -39,12 +39,12 @@ pub(super) fn recipes_are_whole(files: &[File]) -> Vec<Finding> {
         let (recipe, rest) = file.path.strip_prefix("recipes-wasm/")?.split_once('/')?;
         Some((recipe.to_owned(), rest.to_owned()))
     };
-    let parts: BTreeSet<_> = files.iter().filter_map(inside).collect();
-    let recipes: BTreeSet<_> = parts.iter().map(|(recipe, _)| recipe).collect();
+    let there: BTreeSet<_> = files.iter().filter_map(inside).collect();
+    let recipes: BTreeSet<_> = there.iter().map(|(recipe, _)| recipe).collect();
     let mut findings = Vec::new();
     for recipe in recipes {
         let mut want = |what: &str, is_there: &dyn Fn(&str) -> bool| {
-            if !parts.iter().any(|(of, part)| of == recipe && is_there(part)) {
+            if !there.iter().any(|(of, part)| of == recipe && is_there(part)) {
                 findings.push(Finding {
                     path: format!("recipes-wasm/{recipe}/{what}"),
                     line: 0,
@@ -52,7 +52,14 @@ pub(super) fn recipes_are_whole(files: &[File]) -> Vec<Finding> {
                 });
             }
         };
-        for part in ["README.md", "src/lib.rs", "src/decide.rs"] {
+        let parts = [
+            "README.md",
+            "src/lib.rs",
+            "src/decide.rs",
+            "promise/workload.toml",
+            "promise/judge/src/lib.rs",
+        ];
+        for part in parts {
             want(part, &|there| there == part);
         }
         want("wit/*.wit", &|there| there.starts_with("wit/") && there.ends_with(".wit"));

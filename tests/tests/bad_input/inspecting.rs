@@ -58,6 +58,30 @@ async fn a_stock_module_tells_its_operations_and_config_in_its_own_words() -> Re
 }
 
 #[tokio::test]
+async fn who_judges_a_module_and_who_says_how_it_is_used_is_told() -> Result<()> {
+    let (text, report) = inspect("lock").await?;
+    let judge = &report["judge"];
+    // The stock recipes' judges come beside them, as for whoever forks an interface.
+    assert_eq!(judge["name"], "stock lock", "{judge}");
+    let digest = judge["sha256"].as_str().context("a digest")?;
+    assert!(digest.len() == 64 && text.contains(digest), "{text}");
+    let first = &judge["invariants"][0];
+    assert_eq!(first["id"], "M1");
+    let told = format!("    M1: {}", first["meaning"].as_str().context("a meaning")?);
+    assert!(text.contains(&told), "{told} in {text}");
+    assert_eq!(report["workload"]["from"], "component");
+
+    let (_directory, file) = guest_file("echo")?;
+    let (text, report) = inspect(&file).await?;
+    assert_eq!((&report["judge"], &report["workload"]), (&Value::Null, &Value::Null));
+    for told in ["judged by nobody but for what every recipe owes", "nobody has written a workload"]
+    {
+        assert!(text.contains(told), "{told} in {text}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn the_digest_and_the_size_are_those_of_the_file() -> Result<()> {
     for name in ["echo", "hostile"] {
         let (_directory, file) = guest_file(name)?;

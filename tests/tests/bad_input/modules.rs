@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use wok::modules::stock_names;
 use wok_tests::guests::{guest, guest_file};
 use wok_tests::process::Program;
 use wok_tests::scratch;
@@ -99,11 +100,10 @@ async fn what_is_no_module_is_told_by_every_command_that_takes_one() -> Result<(
 
 #[tokio::test]
 async fn a_module_that_is_not_there_is_named_with_what_there_is() -> Result<()> {
-    let known = wok::modules::stock_names().collect::<Vec<_>>().join(", ");
-    let known = format!("there are {known}");
+    let there_are = format!("there are {}", stock_names().collect::<Vec<_>>().join(", "));
     for (module, told) in [
         ("./missing.wasm", &["./missing.wasm", "No such file"][..]),
-        ("locc", &["no stock recipe \"locc\" (did you mean lock?)", &known, ".wasm"]),
+        ("locc", &["no stock recipe \"locc\" (did you mean lock?)", there_are.as_str(), ".wasm"]),
     ] {
         let ended = Program::wok()?.args(["inspect", module]).run().await?;
         assert_eq!(ended.code(), Some(78), "{ended:?}");

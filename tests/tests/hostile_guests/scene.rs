@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wok::Host;
 use wok::guest::{Arguments, CompileCache, Limits, Module, Mount};
-use wok::host::HostOptions;
+use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session, SessionState};
@@ -71,6 +71,7 @@ impl Scene {
             memory: Limits::default().memory,
             cache: CompileCache::In(compiled()),
             connect: ConnectOptions::new(proxy.address(), Duration::from_secs(10)),
+            sessions: Sessions::at_most(1),
         })?;
         let (_directory, file) = guest_file("hostile")?;
         let hostile = host.load(&ModuleSource::File(file), None)?;

@@ -118,6 +118,24 @@ async fn a_release_in_a_hurry_leaves_the_rest_to_the_janitor() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_release_in_a_hurry_leaves_what_is_not_known_yet_to_the_janitor() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    let path = format!("{}/named", room.path);
+    abandon_create(&room, &seat, &path).await?;
+    assert!(room.admin.stat(&path).await?.is_some());
+    room.disconnect().await?;
+    // Nobody can look whether it is there, and nobody waits for that.
+    seat.release_until(&path, std::future::ready(())).await?;
+    room.proxy.heal();
+    room.admin.wait_gone(&path).await?;
+    let again = seat.release(&path).await;
+    assert!(matches!(again, Err(Failure::Invalid(_))), "{again:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_release_dropped_midway_still_deletes() -> Result<()> {
     for fault in [Action::HalfOpen, Action::StallReplies, Action::DropReplyAndCut(Cut::Reset)] {
         let room = Room::open(TIMEOUT).await?;

@@ -141,6 +141,29 @@ async fn a_claim_that_takes_the_place_of_another_is_held_all_the_time() -> Resul
 }
 
 #[tokio::test]
+async fn what_is_read_behind_a_lost_multi_is_read_again() -> Result<()> {
+    // So many that some of the reads go out on the next connection, before the multi is sent again.
+    let names: Vec<String> = (0..100).map(|it| format!("{it}")).collect();
+    for claimed in [0, names.len()] {
+        let (room, seat) = room().await?;
+        let all: Vec<String> = names.iter().map(|name| format!("{}/{name}", room.path)).collect();
+        let cut = Action::CutBefore(Cut::Fin);
+        room.proxy.inject(Match::opcode(Opcode::Multi).under(&room.path), cut);
+        let writes = all.iter().map(|path| create_one(path)).collect();
+        let (written, fence) = seat.multi(writes, &all[..claimed]).await?;
+        assert_eq!(fence.is_some(), claimed > 0);
+        for (path, written) in all.iter().zip(&written) {
+            let there = room.admin.stat(path).await?.context("the znode")?;
+            let Written::Created(_, stat) = written else { panic!("{written:?}") };
+            assert_eq!(stat.czxid, there.czxid, "{claimed} claimed");
+        }
+        within("all of it to go", seat.retire()).await?;
+        assert_eq!(room.admin.children(&room.path).await?, Vec::<String>::new());
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_multi_that_is_refused_gives_nothing_up() -> Result<()> {
     let (room, seat) = room().await?;
     let before = hold(&seat, &room.path).await?;

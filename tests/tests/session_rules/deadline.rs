@@ -84,6 +84,36 @@ async fn the_times_are_those_of_the_timeout_that_the_server_granted() -> Result<
 }
 
 #[tokio::test]
+async fn who_holds_learns_the_servers_tick_and_holds_out_for_longer() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let before = room.session.timing();
+    assert_eq!(before.patience(), LONG_TIMEOUT * 5 / 8);
+    eventually("two heartbeats", async || {
+        Ok((room.proxy.requests(&syncs()).len() >= 2).then_some(()))
+    })
+    .await?;
+    let unchanged = (room.session.timing(), room.proxy.sessions().len());
+    assert_eq!(unchanged, (before, 1), "there is no znode");
+    hold(&seat, &room.path).await?;
+    let learned = eventually("the servers' tick", async || {
+        let now = room.session.timing();
+        Ok((now != before).then_some(now))
+    })
+    .await?;
+    // A quarter of the 4 s that are granted, a heartbeat, and a fortieth of the timeout.
+    assert_eq!(learned.margin(), Duration::from_millis(2_250));
+    assert_eq!(learned.timeout(), LONG_TIMEOUT);
+    assert!(seat.is_live() && seat.has_claim());
+    let sessions = room.proxy.sessions();
+    assert_eq!(sessions.len(), 2, "{sessions:?}");
+    // Its session does not stay.
+    let closes = Match::opcode(Opcode::CloseSession);
+    assert_eq!(room.proxy.requests(&closes).len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
 async fn heartbeats_keep_an_idle_session_for_many_times_its_timeout() -> Result<()> {
     let room = Room::open(Duration::from_secs(2)).await?;
     let seat = room.seat();

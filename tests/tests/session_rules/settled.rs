@@ -1,7 +1,8 @@
 //! A write that changes a znode of the own ledger is never of unknown outcome: the host looks.
 
 use anyhow::{Context, Result, ensure};
-use wok::session::{CreateMode, Failure, Refusal, Reply, Request, Seat, Write, Written};
+use wok::session::{CreateMode, Failure, Refusal, Reply, Request, Seat, Watching, Write, Written};
+use wok_tests::frames::Opcode;
 use wok_tests::proxy::{Action, Cut, Match};
 
 use crate::room::{LONG_TIMEOUT, Room, contender, create_named, round_trip};
@@ -214,6 +215,39 @@ async fn a_write_to_anothers_znode_stays_of_unknown_outcome_and_is_not_repeated(
         assert_eq!(outcome, Err(Failure::OutcomeUnknown), "{loss:?}");
         round_trip(&seat).await?;
         assert_eq!(room.proxy.requests(&Match::any().under(&room.path)).len(), 1, "{loss:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_pipeline_is_answered_in_order_though_its_first_write_is_lost() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    room.admin.create(&room.path, b"").await?;
+    let others: Vec<String> = (0..60).map(|it| format!("{}/{it}", room.path)).collect();
+    let first = format!("{}/first", room.path);
+    let cut = Action::CutBefore(Cut::Fin);
+    room.proxy.inject(Match::opcode(Opcode::Create2).under(&first), cut);
+    let mut requests = vec![Request::Write(create_one(&first, CreateMode::Ephemeral))];
+    requests
+        .extend(others.iter().map(|path| Request::Write(create_one(path, CreateMode::Persistent))));
+    requests.extend(others.iter().map(|_| Request::Exists(first.clone(), Watching::No)));
+    let answers = seat.pipeline(requests).await?;
+    let there = room.admin.stat(&first).await?;
+    let told = match &answers[0] {
+        Ok(Reply::Written(Written::Created(_, stat))) => Some(stat.czxid),
+        Err(Failure::Refused { .. }) => None,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(told, there.map(|stat| stat.czxid));
+    for answer in &answers[1..] {
+        match answer {
+            Ok(Reply::Written(Written::Created(path, stat))) => {
+                assert!(told.is_none_or(|told| told < stat.czxid), "{path} came before");
+            }
+            Err(Failure::OutcomeUnknown) => {}
+            other => panic!("a read behind a lost write is not answered: {other:?}"),
+        }
     }
     Ok(())
 }

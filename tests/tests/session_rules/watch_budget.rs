@@ -24,6 +24,26 @@ fn join_until_refused(room: &Room) -> (Vec<Seat>, Failure) {
     }
 }
 
+/// Takes the connection away. Answers how many bytes the frame takes by which the watches are set
+/// again; there is one.
+async fn set_again(room: &Room, seats: &[Seat]) -> Result<usize> {
+    room.proxy.clear_log();
+    room.proxy.cut_all(Cut::Reset);
+    // Two round trips: one may be answered by a connection that is about to break again.
+    for seat in seats.iter().take(2) {
+        round_trip(seat).await?;
+    }
+    let set_again =
+        Match::any().and(|seen| matches!(seen.opcode, Opcode::SetWatches | Opcode::SetWatches2));
+    let frames = eventually("the watches to be set again", async || {
+        let seen = room.proxy.requests(&set_again);
+        Ok(seen.iter().all(|frame| frame.answer.is_some()).then_some(seen))
+    })
+    .await?;
+    ensure!(frames.len() == 1, "{} frames", frames.len());
+    Ok(frames[0].length)
+}
+
 #[tokio::test]
 async fn a_participant_too_many_is_refused_when_it_joins() -> Result<()> {
     let room = Room::open(LONG_TIMEOUT).await?;
@@ -55,21 +75,8 @@ async fn all_that_joined_can_wait_at_once_and_a_reconnect_wakes_none_and_loses_n
     });
     let waiting = try_join_all(waiting).await?;
 
-    room.proxy.clear_log();
-    room.proxy.cut_all(Cut::Reset);
-    // Two round trips: one may be answered by a connection that is about to break again.
-    for seat in seats.iter().take(2) {
-        round_trip(seat).await?;
-    }
-    let set_again =
-        Match::any().and(|seen| matches!(seen.opcode, Opcode::SetWatches | Opcode::SetWatches2));
-    let frames = eventually("the watches to be set again", async || {
-        let seen = room.proxy.requests(&set_again);
-        Ok(seen.iter().all(|frame| frame.answer.is_some()).then_some(seen))
-    })
-    .await?;
-    ensure!(frames.len() == 1, "{} frames", frames.len());
-    ensure!(frames[0].length < 128 * 1024, "{} bytes", frames[0].length);
+    let length = set_again(&room, &seats).await?;
+    ensure!(length < 128 * 1024, "{length} bytes");
     ensure!(waiting.iter().all(|(_, watch)| watch.fired().is_none()), "a reconnect is no event");
 
     for (path, watch) in waiting {
@@ -77,6 +84,43 @@ async fn all_that_joined_can_wait_at_once_and_a_reconnect_wakes_none_and_loses_n
         fired(watch).await?;
     }
     assert_eq!(*room.session.state().borrow(), SessionState::Connected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn those_who_watch_one_znode_beyond_their_room_pay_once_as_the_client_sets_it_again_once()
+-> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let long = format!("{}/{}", room.path, "n".repeat(4_000));
+    room.admin.create(&long, b"").await?;
+    let seats: Vec<_> = (0..300).map(|_| room.seat()).collect();
+    let watches = try_join_all(seats.iter().map(|seat| watch_data(seat, &long))).await?;
+    let length = set_again(&room, &seats).await?;
+    ensure!((4_000..8_000).contains(&length), "{length} bytes");
+    ensure!(watches.iter().all(|watch| watch.fired().is_none()), "a reconnect is no event");
+    room.admin.delete(&long).await?;
+    for watch in watches {
+        fired(watch).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_participant_reserves_what_it_will_watch_or_is_refused_when_it_joins() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let reserving = SeatLimits { watched_paths: 32 * 1024, ..SeatLimits::default() };
+    let join = || room.session.join(&room.path, reserving);
+    let (first, _second) = (join()?, join()?);
+    ensure!(matches!(join(), Err(Failure::OverLimit(_))), "80 KiB are enough for two");
+    // More than its share would be, and others can still join.
+    let _other = room.seat();
+    let path = |number| format!("{}/{number}{}", room.path, "n".repeat(4_000));
+    let paths: Vec<_> = (0..7).map(path).collect();
+    for path in &paths {
+        room.admin.create(path, b"").await?;
+    }
+    let watches = try_join_all(paths.iter().map(|path| watch_data(&first, path))).await?;
+    ensure!(watches.iter().all(|watch| watch.fired().is_none()));
     Ok(())
 }
 

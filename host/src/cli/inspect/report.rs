@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::promised::Promised;
 use super::words::{NamedTypes, docs, kind};
 use crate::cli::next::Next;
 use crate::guest::values::{arguments_schema, config_schema};
 use crate::guest::{DocState, Module, Operation, RecordType};
 
-pub(super) fn report(module: &Module, next: &Next) -> Value {
+pub(super) fn report(module: &Module, promised: &Promised, next: &Next) -> Value {
     let interface = module.interface();
     let named = NamedTypes::of(interface);
     let operations: Vec<Value> =
@@ -39,6 +40,8 @@ pub(super) fn report(module: &Module, next: &Next) -> Value {
         "types": types,
         "config": interface.configure.as_ref().map(|config| fields(config, &named)),
         "config-schema": config_schema(interface),
+        "judge": promised.judge_json(),
+        "workload": promised.workload_json(),
         "next": next.json(),
     })
 }

@@ -1,10 +1,11 @@
 //! A module for people.
 
+use super::promised::Promised;
 use super::words::{NamedTypes, docs, kind};
 use crate::cli::next::Next;
 use crate::guest::{DocState, Module, Operation};
 
-pub(super) fn text(module: &Module, next: &Next) -> String {
+pub(super) fn text(module: &Module, promised: &Promised, next: &Next) -> String {
     let interface = module.interface();
     let named = NamedTypes::of(interface);
     let mut lines = vec![
@@ -33,6 +34,8 @@ pub(super) fn text(module: &Module, next: &Next) -> String {
             .map(|it| (format!("{}: {}", it.name, named.in_words(&it.ty)), it.docs.as_deref()));
         lines.extend(parts(fields.collect()));
     }
+    lines.push(String::new());
+    lines.extend(promised.text());
     lines.push(String::new());
     lines.push(next.text());
     lines.join("\n")

@@ -10,7 +10,7 @@ use crate::simulation::coverage::Coverage;
 use crate::simulation::exhaustive::Exhausted;
 use crate::simulation::history::FaultKind;
 use crate::simulation::invariants;
-use crate::simulation::judges::Violation;
+use crate::simulation::judges::{Violation, gravest};
 use crate::simulation::search::Findings;
 use crate::simulation::subject::Subject;
 use crate::simulation::timeline;
@@ -18,7 +18,7 @@ use crate::simulation::verdict::Verdict;
 
 /// A search in which nothing was broken.
 pub(super) fn passed(module: &str, findings: &Findings, gaps: &Gaps) -> (String, Value) {
-    let Findings { runs, counted, operations, grants, coverage, .. } = findings;
+    let Findings { runs, counted, operations, succeeded, grants, coverage, .. } = findings;
     let (rate, speed_up) = (findings.seeds_per_second(), findings.speed_up());
     let least = coverage.least();
     let least_text = least.map(|(fault, call, hits)| {
@@ -26,7 +26,7 @@ pub(super) fn passed(module: &str, findings: &Findings, gaps: &Gaps) -> (String,
     });
     let text = format!(
         "{}{module}: {} in {counted} seeds that count, of {runs}\n\
-         {operations} operations, {grants} grants; {:.0} simulated seconds in {:.1} s: {rate:.0} \
+         {operations} operations, {succeeded} succeeded, {grants} grants; {:.0} simulated seconds in {:.1} s: {rate:.0} \
          seeds/s, {speed_up:.0}x\n\n\
          How often a fault struck a host call in flight:\n{}\n{}",
         gaps.text(),
@@ -41,6 +41,7 @@ pub(super) fn passed(module: &str, findings: &Findings, gaps: &Gaps) -> (String,
         "seeds": counted,
         "runs": runs,
         "operations": operations,
+        "succeeded": succeeded,
         "grants": grants,
         "seeds-per-second": rate,
         "speed-up": speed_up,
@@ -60,10 +61,10 @@ pub(super) fn stopped(
     wanted: u64,
     gaps: &Gaps,
 ) -> (String, Value) {
-    let Findings { runs, counted, operations, grants, .. } = findings;
+    let Findings { runs, counted, operations, succeeded, grants, .. } = findings;
     let text = format!(
         "{}{module}: stopped after {counted} of {wanted} seeds that count; {} in {runs} runs\n\
-         {operations} operations, {grants} grants",
+         {operations} operations, {succeeded} succeeded, {grants} grants",
         gaps.text(),
         gaps.held(),
     );
@@ -73,6 +74,7 @@ pub(super) fn stopped(
         "seeds": counted,
         "runs": runs,
         "operations": operations,
+        "succeeded": succeeded,
         "grants": grants,
     });
     gaps.add_to(&mut json);
@@ -121,41 +123,64 @@ pub(super) fn one(
 ) -> (String, Value) {
     let violations = &verdict.violations;
     let mut text = format!(
-        "{}{module}: {} operations, {} grants, {} faults that struck, {:.1} simulated seconds\n\
+        "{}{module}: {} operations, {} succeeded, {} grants, {} faults that struck, {:.1} simulated \
+         seconds\n\
          history {}\n",
         gaps.text(),
         verdict.tally.operations,
+        verdict.tally.succeeded,
         verdict.tally.grants,
         verdict.tally.struck,
         verdict.simulated.as_secs_f64(),
         verdict.digest()
     );
-    match violations.first() {
+    match gravest(violations) {
+        None if is_refused(verdict) => text.push_str(REFUSED),
         None => text.push_str(gaps.held()),
         Some(violation) => {
             for line in timeline::around(&verdict.history, violation) {
                 writeln!(text, "{line}").unwrap_or_default();
             }
             for violation in violations {
-                let (id, sentence) = (&violation.invariant, &violation.sentence);
-                writeln!(text, "{id}: {sentence}").unwrap_or_default();
+                let sentence = timeline::in_short(&verdict.history, &violation.sentence);
+                writeln!(text, "{}: {sentence}", violation.invariant).unwrap_or_default();
             }
             text += &meanings(violations, subject.judge());
         }
     }
     let mut json = json!({
-        "passed": violations.is_empty(),
+        "passed": violations.is_empty() && !is_refused(verdict),
+        "operations": verdict.tally.operations,
+        "succeeded": verdict.tally.succeeded,
+        "grants": verdict.tally.grants,
         "seed": verdict.plan.seed,
         "history": verdict.digest(),
         "violations": violations,
     });
+    if let Some(json) = json.as_object_mut()
+        && violations.is_empty()
+        && is_refused(verdict)
+    {
+        json.insert("reason".to_owned(), json!(REFUSED));
+    }
     gaps.add_to(&mut json);
     (text, json)
 }
 
+/// What is said of a run in which nothing that was asked for was done.
+const REFUSED: &str =
+    "none of the operations that were called succeeded, so that nothing was judged";
+
+/// Whether operations were called and none of them succeeded. A run in which nothing is called may be
+/// one's intent, as that of a scenario is.
+pub(super) fn is_refused(verdict: &Verdict) -> bool {
+    verdict.tally.operations > 0 && verdict.tally.succeeded == 0
+}
+
 /// How a run came to break an invariant.
 pub(super) fn story(subject: &Subject, verdict: &Verdict, violation: &Violation) -> String {
-    let mut text = format!("{}: {}\n", violation.invariant, violation.sentence);
+    let sentence = timeline::in_short(&verdict.history, &violation.sentence);
+    let mut text = format!("{}: {sentence}\n", violation.invariant);
     text += &meanings(std::slice::from_ref(violation), subject.judge());
     text.push('\n');
     for line in timeline::around(&verdict.history, violation) {

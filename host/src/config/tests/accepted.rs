@@ -18,6 +18,7 @@ fn a_full_file_becomes_its_values() {
         .parse(&format!(
             "[zookeeper]
 connect = \"zk1:2181,zk2\"
+sessions = 3
 session-timeout = \"20s\"
 contact = \"leader\"
 root = \"/wok\"
@@ -43,7 +44,7 @@ module = \"lock\"
 sha256 = \"{digest}\"
 mount = \"/locks/orders\"
 config = {{ revocable = true, ratio = 0.5, nested.key = -1 }}
-limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, calls-per-second = 3, persistent-znodes = 4, written-per-second = \"2MiB\" }}
+limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, watched-paths = \"8KiB\", znodes = 2, calls-per-second = 3, persistent-znodes = 4, written-per-second = \"2MiB\" }}
 "
         ))
         .unwrap();
@@ -51,6 +52,7 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, znodes = 2, 
     let Config { zookeeper, engine, recipes } = loaded.config;
     let options = zookeeper.connect_options();
     assert_eq!(options.hosts, "zk1:2181,zk2:2181");
+    assert_eq!(zookeeper.sessions, 3);
     assert_eq!(options.session_timeout, Duration::from_secs(20));
     assert_eq!(options.acl, Acl::Creator);
     assert_eq!(options.contact, ContactRule::Leader);
@@ -90,6 +92,7 @@ fn check_orders(orders: &Recipe, digest: &str) {
         memory: 1 << 20,
         cpu_per_call: Duration::from_millis(5),
         watches: 1,
+        watched_paths: 8 << 10,
         znodes: 2,
         persistent_znodes: 4,
         written_per_second: 2 << 20,
@@ -108,12 +111,14 @@ fn what_is_left_out_gets_its_default() {
         )
         .unwrap();
     assert_eq!(loaded.warnings, []);
-    assert_eq!(loaded.config.engine.participants, 1_000);
+    assert_eq!(loaded.config.engine.participants, 10_000);
+    assert_eq!(loaded.config.zookeeper.sessions, 16);
     let [recipe] = &loaded.config.recipes[..] else { panic!("one recipe") };
     let limits = Limits {
         memory: 16 << 20,
         cpu_per_call: Duration::from_millis(100),
         watches: 64,
+        watched_paths: 0,
         znodes: 1_000,
         persistent_znodes: 10_000,
         written_per_second: 1 << 20,

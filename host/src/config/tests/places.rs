@@ -111,7 +111,7 @@ fn unknown_keys_are_told_what_they_may_have_meant() {
     check_session(
         "connect = \"a\"\n»oath = 1",
         "unknown key `oath` in `[zookeeper]`",
-        "leave it out; the keys here are `connect`, `session-timeout`, `root`, `auth`, `sasl`, \
+        "leave it out; the keys here are `connect`, `session-timeout`, `sessions`, `root`, `auth`, `sasl`, \
          `tls`, `acl`, `contact`",
     );
     // The key that is nearest is there already, so it cannot be what was meant.
@@ -240,6 +240,25 @@ fn sizes_and_counts_and_their_bounds() {
             "choose from \"1KiB\" to \"1GiB\"",
         );
     }
+    for sizes in ["33KiB", "1GiB"] {
+        check_recipe(
+            &format!("limits.watched-paths = »\"{sizes}\""),
+            &format!("`recipes.r.limits.watched-paths`: {sizes} is out of range"),
+            "choose at most \"32KiB\"",
+        );
+    }
+    for number in ["0", "-1", "101", "99999999999999999999"] {
+        check_session(
+            &format!("connect = \"zk1\"\nsessions = »{number}"),
+            &format!("`zookeeper.sessions`: {number} is out of range"),
+            "choose a number from 1 to 100",
+        );
+    }
+    check_session(
+        "connect = \"zk1\"\nsessions = »\"2\"",
+        "`zookeeper.sessions` is a string, not an integer",
+        "write it as `sessions = 16`",
+    );
     for (key, most) in [
         ("watches", 10_000),
         ("znodes", 100_000),

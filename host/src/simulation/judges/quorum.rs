@@ -8,6 +8,7 @@ use wok_judge::{Case, Moment, Violation};
 
 use crate::session::Timing;
 use crate::simulation::history::{Outcome, ParticipantId, Told, What};
+use crate::simulation::servers::MIN_SESSION_TIMEOUT_MS;
 
 /// Q1: a claim is granted on a txn of the session that was committed no earlier than a heartbeat
 /// before it was asked for, and nothing is done or answered in its name when the newest one is further
@@ -43,6 +44,8 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
         };
         let Some(session) = case.people.person(who).map(|person| person.session) else { continue };
         let timing = Timing::new(Duration::from_micros(case.truth.timeout_us(session)));
+        // What the host comes to know of the servers' tick is known here.
+        let timing = timing.granting(Duration::from_millis(MIN_SESSION_TIMEOUT_MS));
         let least = match least {
             Least::Heartbeat(asked) => asked.saturating_sub(micros(timing.heartbeat())),
             Least::Patience => now.saturating_sub(micros(timing.patience())),

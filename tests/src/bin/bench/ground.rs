@@ -10,7 +10,7 @@ use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use wok::guest::CompileCache;
-use wok::host::{Host, HostOptions};
+use wok::host::{Host, HostOptions, Sessions};
 use wok::session::{ConnectOptions, Session};
 use wok_tests::scratch;
 use wok_tests::zookeeper::{Fsync, Options, Server};
@@ -105,5 +105,6 @@ pub(crate) fn host(
     let _on_this_runtime = runtime.enter();
     let cache = CompileCache::In(cache.to_owned());
     let connect = ConnectOptions::new(address, SESSION_TIMEOUT);
-    Ok(Host::new(HostOptions { participants, memory: MEMORY, cache, connect })?)
+    let sessions = Sessions::at_most(1);
+    Ok(Host::new(HostOptions { participants, memory: MEMORY, cache, connect, sessions })?)
 }

@@ -5,6 +5,7 @@
 //! failure.
 //!
 //! - [`waiters`]: memory of participants that wait.
+//! - [`crowd`]: ten thousand of them, with the default config.
 //! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
 //! - [`cycle`]: an acquire and its release with nobody else about.
 //! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
@@ -18,6 +19,7 @@
 //! runtime of its own. [`ground`] is what all share: the server, the runtimes, the host.
 
 mod contention;
+mod crowd;
 mod cycle;
 mod embedded;
 mod ground;
@@ -45,6 +47,7 @@ type Bench = (&'static str, fn(&Ground) -> Result<Vec<report::Row>>);
 /// In the order in which they run.
 const BENCHES: &[Bench] = &[
     ("waiters", waiters::bench),
+    ("crowd", crowd::bench),
     ("sandbox", sandbox::bench),
     ("cycle", cycle::bench),
     ("limits", limits::bench),
@@ -61,6 +64,12 @@ fn main() -> Result<ExitCode> {
         && flag == waiters::IN_CHILD
     {
         waiters::measure(cache.as_ref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let [flag, who, address] = arguments.as_slice()
+        && flag == crowd::IN_CHILD
+    {
+        crowd::measure(who, address)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (options, names): (Vec<_>, Vec<_>) =

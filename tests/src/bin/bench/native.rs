@@ -48,9 +48,16 @@ impl Lock {
 
     /// Waits in line for the lock.
     pub(crate) async fn acquire(&self) -> Result<Held> {
+        self.acquire_and_tell(()).await
+    }
+
+    /// The same, and drops something when it stands in line and watches, or holds at once.
+    pub(crate) async fn acquire_and_tell<T>(&self, joining: T) -> Result<Held> {
+        let mut joining = Some(joining);
         let (path, name) = self.contend().await?;
         while let Some(predecessor) = self.predecessor(&name).await? {
             if let Some(watch) = self.watch(&predecessor).await? {
+                drop(joining.take());
                 until_deleted(watch).await?;
             }
         }

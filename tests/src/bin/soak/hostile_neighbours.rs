@@ -16,7 +16,7 @@ use tokio::runtime::{Handle, Runtime};
 use tokio_util::sync::CancellationToken;
 use wok::Host;
 use wok::guest::{Arguments, CompileCache, Limits, Module, Mount};
-use wok::host::HostOptions;
+use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session, SessionState};
@@ -123,6 +123,7 @@ impl Scene {
             cache: CompileCache::Off,
             // Nothing connects: the sessions are others.
             connect: ConnectOptions::new("127.0.0.1:1", TIMEOUT),
+            sessions: Sessions::at_most(1),
         })?;
         let (_directory, file) = guest_file("hostile")?;
         let hostile = host.load(&ModuleSource::File(file), None)?;

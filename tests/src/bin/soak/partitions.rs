@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use wok_tests::partition::{Cut, Gap, Ground, Kind, round};
+use wok_tests::partition::{Cut, Ground, HandOver, Kind, round};
 
 use crate::{Length, Options, figure, say};
 
@@ -32,11 +32,15 @@ async fn lane(options: &Options, kind: Kind, timeout: u64) -> Result<()> {
     }
     let ground = Ground::new().await?;
     for cut in cuts {
-        let (mut handed_over, mut shortest) = (0, None::<Gap>);
+        let (mut handed_over, mut shortest) = (0, None::<Duration>);
         for number in 1..=rounds {
-            if let Some(gap) = round(&ground, cut, kind, Duration::from_secs(timeout)).await? {
+            let handed = round(&ground, cut, kind, Duration::from_secs(timeout)).await?;
+            if let Some(HandOver { gap, holder_said }) = handed {
                 handed_over += 1;
                 shortest = Some(shortest.map_or(gap, |shortest| shortest.min(gap)));
+                if cut == Cut::Slow {
+                    say(&format!("the holder on the slow link said {holder_said:#?}"));
+                }
             }
             say(&format!("{cut:?}, {kind:?}, {timeout} s: round {number} of {rounds}"));
         }

@@ -19,7 +19,7 @@ type Start = Box<dyn FnOnce() -> Errand + Send>;
 
 /// Where a host call leaves its errand, for whoever polls the call. There is one at a time.
 #[derive(Default)]
-pub(super) struct Errands {
+pub(in crate::guest) struct Errands {
     next: Mutex<Option<Start>>,
 }
 
@@ -28,7 +28,10 @@ impl Errands {
     ///
     /// # Cancellation
     /// The errand is dropped with the call that asked for it.
-    pub(super) async fn run<F>(&self, errand: impl FnOnce() -> F + Send + 'static) -> F::Output
+    pub(in crate::guest) async fn run<F>(
+        &self,
+        errand: impl FnOnce() -> F + Send + 'static,
+    ) -> F::Output
     where
         F: Future<Output: Send> + Send + 'static,
     {

@@ -1,107 +1,39 @@
-//! The turns of one call, and the processor time of them.
+//! A call into a component: its turns, and the processor time that they take.
 
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tokio_util::task::TaskTracker;
-
-use super::engine::{Engine, TICK};
-use super::errand::{Errand, Errands};
-use super::lane::{Detour, Outcome, Return, Running};
+use super::Scheduler;
+use super::errand::Errand;
+use super::slow_lane::{Detour, Outcome, Return, Running};
+use super::ticker::TICK;
+use super::turn::Turn;
 
 /// The call used up its budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CpuSpent;
+pub(in crate::guest) struct CpuSpent;
 
 /// The longest that code of a component runs in one turn: it is looked at when a tick comes, and
 /// goes on if it has not had a whole one.
 const LONGEST_TURN: Duration = TICK.saturating_mul(2);
 
-/// The turn that an instance has: what its store and whoever polls its calls share.
-#[derive(Debug)]
-pub(super) struct Turn {
-    born: Instant,
-    /// The engine's count of those that are in their turns.
-    running: Arc<AtomicU32>,
-    /// When it began, in nanoseconds since then.
-    began: AtomicU64,
-    overran: AtomicBool,
-    /// Calls that the lane has not given back or dropped.
-    pub(super) detours: TaskTracker,
-    /// What the component waits for.
-    pub(super) errands: Errands,
-}
-
-impl Turn {
-    pub(super) fn new(engine: &Engine) -> Self {
-        Turn {
-            born: Instant::now(),
-            running: Arc::clone(engine.running()),
-            began: AtomicU64::new(0),
-            overran: AtomicBool::new(false),
-            detours: TaskTracker::new(),
-            errands: Errands::default(),
-        }
-    }
-
-    /// It lasts until what this answers is dropped.
-    pub(super) fn begin(&self) -> InTurn<'_> {
-        let began = Instant::now();
-        self.began.store(self.since_birth(began), Ordering::Relaxed);
-        self.overran.store(false, Ordering::Relaxed);
-        self.running.fetch_add(1, Ordering::Relaxed);
-        InTurn { turn: self, began }
-    }
-
-    /// At a tick: whether it had a whole one and is over.
-    pub(super) fn is_over(&self) -> bool {
-        let ran = self.since_birth(Instant::now()) - self.began.load(Ordering::Relaxed);
-        let is_over = u128::from(ran) >= TICK.as_nanos();
-        if is_over {
-            self.overran.store(true, Ordering::Relaxed);
-        }
-        is_over
-    }
-
-    fn overran(&self) -> bool {
-        self.overran.load(Ordering::Relaxed)
-    }
-
-    fn since_birth(&self, now: Instant) -> u64 {
-        u64::try_from((now - self.born).as_nanos()).unwrap_or(u64::MAX)
-    }
-}
-
-/// Code of a component may run.
-pub(super) struct InTurn<'a> {
-    turn: &'a Turn,
-    began: Instant,
-}
-
-impl Drop for InTurn<'_> {
-    fn drop(&mut self) {
-        self.turn.running.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// A call into a component, with an account of the processor time it uses.
 ///
-/// It has its turns where it is polled, but after one that was over before it blocked or returned,
-/// in the engine's slow lane. If more time passes than a turn may last, another process had the
+/// It runs on the thread that polls it. After a turn that overran it goes on in the slow lane until it
+/// blocks or returns. If more time passes than a turn may last, another process had the
 /// processor: that is not charged.
-pub(super) struct Metered<T> {
+pub(in crate::guest) struct Metered<T> {
     place: Place<T>,
     /// Polled first: there is nothing for the call to do before it is done.
     errand: Option<Errand>,
     /// None where fuel is what bounds it.
     left: Option<Duration>,
     turn: Arc<Turn>,
-    engine: Engine,
+    scheduler: Arc<Scheduler>,
 }
 
 /// Where a call is.
@@ -119,13 +51,22 @@ enum Turned<T> {
 }
 
 impl<T: Send + 'static> Metered<T> {
-    pub(super) fn new(call: Running<T>, budget: Duration, turn: Arc<Turn>, engine: Engine) -> Self {
-        Metered { place: Place::Here(call), errand: None, left: Some(budget), turn, engine }
+    pub(in crate::guest) fn new(
+        call: Running<T>,
+        budget: Duration,
+        turn: Arc<Turn>,
+        scheduler: Arc<Scheduler>,
+    ) -> Self {
+        Metered { place: Place::Here(call), errand: None, left: Some(budget), turn, scheduler }
     }
 
-    /// For an engine that goes by fuel.
-    pub(super) fn without_clock(call: Running<T>, turn: Arc<Turn>, engine: Engine) -> Self {
-        Metered { place: Place::Here(call), errand: None, left: None, turn, engine }
+    /// For calls that are bounded by fuel.
+    pub(in crate::guest) fn without_clock(
+        call: Running<T>,
+        turn: Arc<Turn>,
+        scheduler: Arc<Scheduler>,
+    ) -> Self {
+        Metered { place: Place::Here(call), errand: None, left: None, turn, scheduler }
     }
 
     fn take_turn(&mut self, mut call: Running<T>, context: &mut Context<'_>) -> Turned<T> {
@@ -151,7 +92,7 @@ impl<T: Send + 'static> Metered<T> {
 
     fn detour(&self, call: Running<T>, context: &Context<'_>) -> Place<T> {
         let (waker, turn) = (context.waker().clone(), Arc::clone(&self.turn));
-        Place::Lane(self.engine.lane().take_turn(call, waker, turn))
+        Place::Lane(self.scheduler.slow_lane.take_turn(call, waker, turn))
     }
 
     fn come_back(&mut self, back: Return<T>) -> Turned<T> {

@@ -1,4 +1,4 @@
-//! The lane for calls that do not give the processor back.
+//! The slow lane, for calls that do not give the processor back.
 //!
 //! Participants share the threads of the host's runtime. Code of a component that runs through a
 //! whole tick without an end in sight would make all of them wait, tick after tick; so from there
@@ -18,19 +18,19 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::meter::Turn;
+use super::turn::Turn;
 
 /// As far back as an ordinary process may go: its work is done when nobody else has any.
 const NICENESS: i32 = 19;
 
 /// A call under way.
-pub(super) type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub(in crate::guest) type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The thread, for as long as the engine lives.
+/// The thread, for as long as the scheduler lives.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct SlowLane {
     /// Taken to stop the thread. Unbounded; there is at most one job for each participant.
     jobs: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
@@ -67,17 +67,18 @@ impl<T> Future for Detour<T> {
     type Output = Return<T>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Return<T>> {
-        #[allow(clippy::expect_used, reason = "the engine of a call outlives it")]
-        let back = |back: Result<_, _>| back.expect("the lane answers as long as its engine lives");
+        #[allow(clippy::expect_used, reason = "the scheduler of a call outlives it")]
+        let back =
+            |back: Result<_, _>| back.expect("the lane answers as long as its scheduler lives");
         Pin::new(&mut self.back).poll(context).map(back)
     }
 }
 
-impl Lane {
+impl SlowLane {
     pub(super) fn start() -> std::io::Result<Self> {
         let (jobs, inbox) = channel();
         let thread = thread::Builder::new().name("wok-slow".to_owned()).spawn(|| work(inbox))?;
-        Ok(Lane { jobs: Some(jobs), thread: Some(thread) })
+        Ok(SlowLane { jobs: Some(jobs), thread: Some(thread) })
     }
 
     /// Gives a call one turn, when those before it have had theirs.
@@ -112,7 +113,7 @@ impl Lane {
             drop(away);
         };
         if let Some(jobs) = &self.jobs {
-            // The thread outlives the engine; were it gone, the job and its call would be dropped.
+            // The thread outlives the scheduler; were it gone, the job and its call would be dropped.
             jobs.send(Box::new(job)).ok();
         }
         Detour { back: detour }
@@ -134,11 +135,11 @@ fn processor_time() -> Duration {
     Duration::new(u64::try_from(used.tv_sec).unwrap_or(0), nanos)
 }
 
-impl Drop for Lane {
+impl Drop for SlowLane {
     fn drop(&mut self) {
         self.jobs = None;
         let Some(thread) = self.thread.take() else { return };
-        // An abandoned call may hold the last of the engine: the thread then ends by itself.
+        // An abandoned call may hold the last of the scheduler: the thread then ends by itself.
         if thread.thread().id() != thread::current().id() {
             // Its jobs catch panics, so there is none to report.
             thread.join().ok();

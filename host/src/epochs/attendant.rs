@@ -1,0 +1,47 @@
+//! A session's attendant: it stays with the session to the end, and closes it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::open_sessions::{Epoch, OpenSessions};
+
+/// Waits until the session is lost, is needed no more, or is to be closed with all others; then
+/// strikes it out and closes it.
+pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration) {
+    let session = format!("{:#x}", epoch.session.id());
+    // Cancel-safe, all of them: a loss stays lost, and who dismisses a session is not dropped after.
+    tokio::select! {
+        biased;
+        loss = epoch.session.until_lost() => {
+            // The participants end by themselves. Nobody waits for that here: those who are done with
+            // this session go on with another.
+            let open = open.remove(&epoch);
+            tracing::warn!(session, reason = %loss, cause = loss.kind(), open, "session lost");
+        }
+        () = until_dismissed(&open, &epoch, idle) => {
+            tracing::info!(session, "closing a session that nobody uses");
+        }
+        () = open.until_closing() => {}
+    }
+    open.remove(&epoch);
+    epoch.over.cancel();
+    epoch.session.close().await;
+    tracing::info!(session, "session ended");
+}
+
+/// Completes when nobody has been on the session for that time, others are open, and it is not among
+/// them any more.
+async fn until_dismissed(open: &OpenSessions, epoch: &Epoch, idle: Duration) {
+    let mut participants = epoch.session.participants();
+    loop {
+        if participants.wait_for(|participants| *participants == 0).await.is_err() {
+            // The session is gone, and its loss is told.
+            return std::future::pending().await;
+        }
+        let joined = participants.wait_for(|participants| *participants > 0);
+        let is_idle = tokio::time::timeout(idle, joined).await.is_err();
+        if is_idle && open.dismiss(epoch) {
+            return;
+        }
+    }
+}

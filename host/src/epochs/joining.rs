@@ -1,0 +1,135 @@
+//! Joining a recipe, on another session if those that are open are full.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::open_sessions::{Epoch, Seating};
+use super::{Epochs, Joined};
+use crate::backoff::Backoff;
+use crate::host::Host;
+use crate::participant::{Join, Participant};
+use crate::session::{ConnectError, Failure, Seat, Session};
+
+/// Why a recipe cannot be joined.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// No recipe of that name is loaded.
+    #[error("there is no recipe {0:?}")]
+    Unknown(String),
+    /// No session is open.
+    #[error("there is no session with ZooKeeper")]
+    NoSession,
+    /// No session has room, and there may be no other.
+    #[error(
+        "all {open} sessions that `sessions` in [zookeeper] allows are full: {reason}; raise it, use \
+         shorter mounts, or run a second wok"
+    )]
+    Full {
+        /// How many are open.
+        open: usize,
+        /// What one of them said.
+        reason: Failure,
+    },
+    /// No session has room, and another cannot be opened now.
+    #[error(
+        "all {open} open sessions are full, and another cannot be opened: {source}{}",
+        remedy(source)
+    )]
+    NotWidened {
+        /// How many are open.
+        open: usize,
+        /// What came of the last attempt.
+        source: ConnectError,
+    },
+}
+
+/// Where servers are there, since other sessions are open, and do not let another in.
+fn remedy(refused: &ConnectError) -> &'static str {
+    match refused {
+        ConnectError::Unreachable { .. } => {
+            "; a server takes 60 connections from one address unless its `maxClientCnxns` says \
+             otherwise: raise it there, or run fewer clients at this address"
+        }
+        _ => "",
+    }
+}
+
+/// What is known of the last attempt to open another session.
+#[derive(Debug, Default)]
+pub(super) struct Widening {
+    backoff: Backoff,
+    /// Until when nobody tries again: thousands may ask at the same time, and an attempt takes a
+    /// server a connection.
+    refused: Option<(ConnectError, Instant)>,
+}
+
+impl Widening {
+    async fn open_session(&mut self, host: &Host) -> Result<Arc<Session>, ConnectError> {
+        if let Some((error, until)) = &self.refused
+            && Instant::now() < *until
+        {
+            return Err(error.clone());
+        }
+        match host.open_session().await {
+            Ok(session) => {
+                *self = Widening::default();
+                Ok(session)
+            }
+            Err(error) => {
+                self.refused = Some((error.clone(), Instant::now() + self.backoff.next()));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Epochs {
+    /// Starts a participant of a recipe on one of the sessions. If all of them are full, another one
+    /// is opened first. Its room is reserved before anything of it is created, so that it is not
+    /// refused in the middle of an operation.
+    ///
+    /// # Errors
+    /// There is no such recipe, or no session; or all sessions are full, and no other may or can be
+    /// opened. Who is on a session already notices nothing of that.
+    ///
+    /// # Cancellation
+    /// Nothing is left of a session that is being opened.
+    pub async fn join(&self, recipe: &str) -> Result<Joined, JoinError> {
+        let recipe =
+            self.recipes.get(recipe).ok_or_else(|| JoinError::Unknown(recipe.to_owned()))?;
+        let (epoch, seat) = match self.open.seat(recipe) {
+            Seating::Seated(epoch, seat) => (epoch, *seat),
+            Seating::NoSession => return Err(JoinError::NoSession),
+            // Boxed, as it is rare: a future has room for every branch.
+            Seating::Full { .. } => Box::pin(self.seat_on_another(recipe)).await?,
+        };
+        let tasks = self.host.tasks();
+        let (participant, follower) =
+            Participant::start(tasks, &epoch.session, seat, recipe.clone());
+        Ok(Joined { participant, follower, epoch })
+    }
+
+    async fn seat_on_another(&self, recipe: &Join) -> Result<(Epoch, Seat), JoinError> {
+        let seated = async {
+            // One at a time: those who wait here find room on the session that is opened meanwhile.
+            let mut widening = self.widening.lock().await;
+            loop {
+                let (open, reason) = match self.open.seat(recipe) {
+                    Seating::Seated(epoch, seat) => return Ok((epoch, *seat)),
+                    Seating::NoSession => return Err(JoinError::NoSession),
+                    Seating::Full { open, reason } => (open, reason),
+                };
+                if open >= self.host.sessions().most as usize {
+                    return Err(JoinError::Full { open, reason });
+                }
+                let opened = widening.open_session(&self.host).await;
+                self.begin(&opened.map_err(|source| JoinError::NotWidened { open, source })?);
+            }
+        };
+        // When the host is to stop there is no session any more, for newcomers.
+        let seated = self.stopping().run_until_cancelled(seated).await;
+        seated.unwrap_or(Err(JoinError::NoSession))
+    }
+}
