@@ -24,7 +24,9 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
                 newest.insert(*session, Moment::of(at, entry));
                 continue;
             }
-            What::HostCall { participant, name, paths, .. } if name == "claim" => {
+            What::HostCall { participant, name, paths, .. }
+                if matches!(name.as_str(), "claim" | "multi") =>
+            {
                 asked.extend(paths.iter().map(|path| ((*participant, path.as_str()), now)));
                 continue;
             }
