@@ -116,7 +116,8 @@ async fn serve(
         attendance: Attendance::Unattended,
     };
     let (instruct, instructions) = mpsc::channel(1);
-    let running = run_while_held(host.tasks(), participant, follower, held, command, instructions);
+    let tasks = host.tasks();
+    let running = run_while_held(tasks, participant, follower, held, command, instructions, |_| {});
     let going_on = async {
         rebuilt.recv().await.context("signals come to an end")?;
         let answer = participant.call(downgrade).await?;
