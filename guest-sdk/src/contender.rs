@@ -58,6 +58,21 @@ impl Naming {
         Naming { others, ..self }
     }
 
+    /// Whether the contender is of this naming's own kind, and not of those that it reads beside.
+    pub fn is_own(&self, contender: &Contender) -> bool {
+        contender.infix == self.after
+    }
+
+    /// The contender of this naming's own kind at the same place in line: with the same UUID and the
+    /// same counter, under another name. None where its name is not what its fields say.
+    pub fn in_the_place_of(&self, contender: &Contender) -> Option<Contender> {
+        let Contender { name, infix, sequence } = contender;
+        let at = infix_at(infix, name)?;
+        let (before, counter) = (name.get(..at)?, name.get(at.checked_add(infix.len())?..)?);
+        let name = [before, self.after, counter].concat();
+        Some(Contender { name, infix: self.after, sequence: *sequence })
+    }
+
     /// The name to contend with.
     pub fn contender_name(&self) -> ContenderName {
         ContenderName {
@@ -94,12 +109,16 @@ impl Naming {
 }
 
 fn sequence_after(infix: &str, name: &str) -> Option<Sequence> {
+    let start = infix_at(infix, name)?.checked_add(infix.len())?;
+    Sequence::parse(name.get(start..)?)
+}
+
+/// Where the infix begins.
+fn infix_at(infix: &str, name: &str) -> Option<usize> {
     // From the right: a wrapped counter has a minus sign, and an infix ends with one too. As bytes:
     // what the search for a text brings along is a page of memory for every waiter.
     let infix = infix.as_bytes();
-    let at = name.as_bytes().windows(infix.len()).rposition(|window| window == infix)?;
-    let start = at.checked_add(infix.len())?;
-    Sequence::parse(name.get(start..)?)
+    name.as_bytes().windows(infix.len()).rposition(|window| window == infix)
 }
 
 /// A contender znode.
@@ -114,6 +133,12 @@ pub struct Contender {
 }
 
 impl Contender {
+    /// The path of its znode, given the line's directory.
+    pub fn path(&self, directory: &str) -> String {
+        let separator = if directory.ends_with('/') { "" } else { "/" };
+        [directory, separator, &*self.name].concat()
+    }
+
     /// Sorts contenders, the first in line first.
     pub fn sort(contenders: &mut [Contender]) {
         let Some(origin) = contenders.first().map(|contender| contender.sequence) else {
@@ -237,6 +262,29 @@ mod tests {
         let other = format!("{UUID}-lock-0000000007");
         assert!(READER.is_of_another(&other));
         assert_eq!(READER.read(other), None);
+    }
+
+    #[test]
+    fn a_contender_of_one_kind_gives_its_place_to_one_of_another() {
+        const READER: Naming = Naming::curator("-__READ__").beside(&["-__WRIT__"]);
+        const WRITER: Naming = Naming::curator("-__WRIT__").beside(&["-__READ__"]);
+        for counter in ["0000000007", "-2147483648"] {
+            let writer = READER.read(format!("{UUID}-__WRIT__{counter}")).unwrap();
+            assert!(WRITER.is_own(&writer) && !READER.is_own(&writer), "{counter}");
+            let reader = READER.in_the_place_of(&writer).unwrap();
+            assert_eq!(reader.name, format!("{UUID}-__READ__{counter}"));
+            assert_eq!(WRITER.read(reader.name.clone()), Some(reader.clone()));
+            assert_eq!(reader.sequence, writer.sequence);
+        }
+        let torn = Contender { name: "x".to_owned(), ..contender("a-lock-0000000001") };
+        assert_eq!(READER.in_the_place_of(&torn), None);
+    }
+
+    #[test]
+    fn a_path_begins_with_the_directory_whether_it_is_the_mount_or_not() {
+        let contender = contender("a-lock-0000000001");
+        assert_eq!(contender.path("/"), "/a-lock-0000000001");
+        assert_eq!(contender.path("/queue"), "/queue/a-lock-0000000001");
     }
 
     #[test]

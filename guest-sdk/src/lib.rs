@@ -16,7 +16,7 @@
 //! * [`Naming`], [`Sequence`], [`Contender`], [`Standing`]: who stands where in a line. Pure.
 //! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
 //! * [`names`], [`contenders`], [`wait_until_gone`]: child lists in batches, who in them stands in
-//!   line, and the wait every line needs.
+//!   line, and the wait every line needs. [`line`], [`owners`]: a line for people.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
 //!
@@ -28,6 +28,7 @@ mod bindings;
 mod contender;
 #[cfg(target_arch = "wasm32")]
 mod heap;
+mod line;
 mod named;
 mod own;
 mod panics;
@@ -40,6 +41,7 @@ pub use wit_bindgen;
 
 pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
 pub use contender::{Contender, Naming, Standing};
+pub use line::{line, owners};
 pub use named::Named;
 pub use own::Own;
 pub use panics::log_panics;

@@ -1,8 +1,8 @@
 //! An own contender znode.
 
 use crate::participant::{self, Fence};
-use crate::zookeeper::{Children, Created, Error};
-use crate::{Contender, Naming};
+use crate::zookeeper::{self, Children, Created, Error, VersionRequest, Write};
+use crate::{Contender, Named, Naming};
 
 /// An ephemeral znode of this participant that stands in a line, or holds what it stood for.
 ///
@@ -12,6 +12,8 @@ use crate::{Contender, Naming};
 pub struct Own {
     path: String,
     contender: Contender,
+    /// Where it may stand instead: nobody knows whether it has become one of another kind.
+    in_doubt: Option<String>,
     released: Released,
 }
 
@@ -51,7 +53,7 @@ impl Own {
             participant::release(&created.path)?;
             return Err(Error::Other(format!("contend {}: no counter in the name", created.path)));
         };
-        Ok(Own { path: created.path, contender, released: Released::No })
+        Ok(Own { path: created.path, contender, in_doubt: None, released: Released::No })
     }
 
     /// Its path.
@@ -72,6 +74,35 @@ impl Own {
         participant::claim(&self.path)
     }
 
+    /// Becomes a contender of another kind at the same place in line, and claims it as that, in one
+    /// `multi`: nobody behind ever sees the place empty, and what runs under an earlier claim of it
+    /// goes on under the new one.
+    ///
+    /// # Errors
+    /// As `multi`, and it stays what it is. After `cancelled` and `outcome-unknown` it may have become
+    /// the other: then the claim of it is lost, as the host tells, and to release it takes both away.
+    pub fn become_kind(&mut self, naming: &Naming, data: &[u8]) -> Result<Fence, Error> {
+        let Some(contender) = naming.in_the_place_of(&self.contender) else {
+            return Err(Error::Other(format!("{}: no place in a line", self.path)));
+        };
+        let directory = self.path.len().saturating_sub(self.contender.name.len());
+        let path = contender.path(self.path.get(..directory).unwrap_or_default());
+        let gone = VersionRequest { path: self.path.clone(), version: None };
+        let writes = [Named::write(&path, data), Write::Delete(gone)];
+        let committed = zookeeper::multi(&writes, std::slice::from_ref(&path));
+        let fence = match committed {
+            Ok(committed) => committed.fence,
+            Err(refused) => {
+                if matches!(refused.error, Error::Cancelled | Error::OutcomeUnknown) {
+                    self.in_doubt = Some(path);
+                }
+                return Err(refused.error);
+            }
+        };
+        (self.path, self.contender, self.in_doubt) = (path, contender, None);
+        fence.ok_or_else(|| Error::Other(format!("multi: no fence for {}", self.path)))
+    }
+
     /// Guards it no more, because a `multi` has deleted it. Answers its path.
     pub fn gone(mut self) -> String {
         self.released = Released::Yes;
@@ -84,7 +115,18 @@ impl Own {
     /// As `participant.release`.
     pub fn release(mut self) -> Result<(), Error> {
         self.released = Released::Yes;
-        participant::release(&self.path)
+        self.take_away()
+    }
+
+    /// What is claimed goes first: what runs under the claim has ended then.
+    fn take_away(&mut self) -> Result<(), Error> {
+        let own = participant::release(&self.path);
+        let Some(path) = self.in_doubt.take() else { return own };
+        match participant::release(&path) {
+            // It never came to be.
+            Err(Error::Invalid(_)) => own,
+            in_doubt => own.and(in_doubt),
+        }
     }
 }
 
@@ -92,7 +134,7 @@ impl Drop for Own {
     fn drop(&mut self) {
         if self.released == Released::No {
             // Nobody is left to tell, and the host goes on until the znode is gone.
-            let _ = participant::release(&self.path);
+            let _ = self.take_away();
         }
     }
 }

@@ -13,6 +13,7 @@
 //! - [`outside`] has the tests of other clients run on the embedded server and on Apache ZooKeeper.
 //! - [`peers`] has Apache Curator and kazoo take part in the znodes that wok uses.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
+//! - [`stock`] is a stock recipe in the test's own process, for operations that only a holder can call.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
 //! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
 //! - [`guide`] plays the pages of the guide, [`generated`] keeps files true that a program can write.
@@ -67,5 +68,6 @@ pub mod ports;
 pub mod scratch;
 
 pub mod stand_in;
+pub mod stock;
 
 pub mod tidy;

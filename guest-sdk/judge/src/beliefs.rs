@@ -16,8 +16,7 @@ use crate::{Case, Moment, Violation};
 /// later.
 pub fn check(case: &Case<'_>, told: &'static str, kept: &'static str, found: &mut Vec<Violation>) {
     for belief in case.people.beliefs() {
-        let gone = belief.contender.and_then(|it| Some(Gone::of(case, belief, it, it.deleted?)));
-        if let Some(gone) = gone {
+        if let Some(gone) = Gone::of(case, belief) {
             found.extend(gone.overlap(told).or_else(|| gone.too_long(kept)));
         }
     }
@@ -105,8 +104,7 @@ impl Act<'_> {
 fn check_acts(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for act in acts(case) {
         found.extend(act.after_the_end(id));
-        let belief = act.belief;
-        let gone = belief.contender.and_then(|it| Some(Gone::of(case, belief, it, it.deleted?)));
+        let gone = Gone::of(case, act.belief);
         if let Some(gone) = gone.filter(|gone| act.is_believed() && gone.is_acting_late(act.at)) {
             let (noun, path) = (&case.promise.noun, &gone.contender.path);
             found.push(act.without_the_znode(id, noun, path, gone.when.at));
@@ -114,7 +112,7 @@ fn check_acts(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     }
 }
 
-/// A belief whose znode was deleted.
+/// A belief whose znode was deleted, and not to be held on under another name.
 struct Gone<'a> {
     case: &'a Case<'a>,
     belief: &'a Belief<'a>,
@@ -125,16 +123,16 @@ struct Gone<'a> {
 }
 
 impl<'a> Gone<'a> {
-    fn of(
-        case: &'a Case<'a>,
-        belief: &'a Belief<'a>,
-        contender: &'a Contender<'a>,
-        deletion: Deletion,
-    ) -> Self {
-        let Deletion { when, was_foreseeable } = deletion;
+    fn of(case: &'a Case<'a>, belief: &'a Belief<'a>) -> Option<Self> {
+        let contender = belief.contender?;
+        let Deletion { when, was_foreseeable } = contender.deleted?;
+        let replaced = contender.replaced_by.and_then(|id| case.truth.contender(id));
+        if replaced.is_some_and(|it| case.people.granted(it).is_some()) {
+            return None;
+        }
         let timeout = case.truth.timeout_us(contender.owner);
         let delay = if was_foreseeable { 0 } else { timeout };
-        Gone { case, belief, contender, when, news: when.us.saturating_add(delay) }
+        Some(Gone { case, belief, contender, when, news: when.us.saturating_add(delay) })
     }
 
     /// When the participant must have been told, since a host that is stopped can tell nothing.
@@ -153,7 +151,7 @@ impl<'a> Gone<'a> {
     fn overlap(&self, id: &'static str) -> Option<Violation> {
         let Gone { case, belief, contender, when, .. } = *self;
         let due = self.due()?;
-        let successors = case.truth.firsts_from(contender.parent, when.at);
+        let successors = case.truth.successors(contender, when.at);
         let (next, first) = successors
             .filter_map(|next| Some((next, next.first?)))
             .take_while(|(_, first)| belief.lasts_beyond(first.at))

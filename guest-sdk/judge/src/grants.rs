@@ -72,11 +72,10 @@ pub fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec<Violat
         if contender.first.is_some_and(|first| first.at < belief.since.at) {
             continue;
         }
-        let ahead = case.truth.first_in(contender.parent, belief.since.at);
-        let ahead = ahead.filter(|ahead| ahead.id != contender.id);
+        let ahead = case.truth.in_the_way_of(contender, belief.since.at);
         let why = match ahead {
             Some(ahead) => format!("while {} stood before it all the time", ahead.path),
-            None => "though it was never first in line".to_owned(),
+            None => "though it was never its turn".to_owned(),
         };
         let sentence = format!("{} {why}", granted(case, belief));
         let entries = [contender.created.at].into_iter().chain(ahead.map(|it| it.created.at));
@@ -97,7 +96,7 @@ fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) 
         let why = match own(case, who, fence) {
             None => "which is none of its contenders'".to_owned(),
             Some(it) if it.first.is_none_or(|first| first.at >= answered.at) => {
-                format!("though {} had never been first in line", it.path)
+                format!("though it had never been the turn of {}", it.path)
             }
             Some(it) if is_unclaimed(case, it, call, answered) => {
                 "but has not claimed it: nobody would be told of its loss".to_owned()
@@ -163,21 +162,28 @@ fn own<'a>(case: &'a Case<'a>, who: ParticipantId, fence: u64) -> Option<&'a Con
     created.find(|contender| case.people.asker(contender).is_some_and(|asker| asker.id == who))
 }
 
-/// M4: in the order in which they became the owner, those granted show strictly growing fences.
+/// M4: in the order in which they became the owner, those granted show strictly growing fences, where
+/// they exclude each other. One that took a place in line from another is not compared with those that
+/// came after that place was taken: it is younger than its place.
 pub fn check_growth(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let mut grants: Vec<_> = case
         .people
         .beliefs()
         .iter()
         .filter_map(|belief| belief.contender.map(|contender| (contender, belief)))
-        .filter_map(|(contender, belief)| Some((contender.parent, contender.first?, belief)))
+        .filter_map(|(contender, belief)| Some((contender, contender.first?, belief)))
         .collect();
-    grants.sort_by_key(|(parent, first, belief)| (*parent, *first, belief.since));
-    for ((parent, _, earlier), (other_parent, _, later)) in grants.iter().zip(grants.iter().skip(1))
-    {
-        if parent != other_parent || earlier.fence < later.fence {
+    grants.sort_by_key(|(contender, first, belief)| (contender.parent, *first, belief.since));
+    for (at, (contender, _, later)) in grants.iter().enumerate() {
+        let before = grants.get(..at).unwrap_or_default().iter().rev();
+        let line = before.take_while(|(earlier, ..)| earlier.parent == contender.parent);
+        let wrong = line.filter(|(earlier, _, belief)| {
+            let is_compared = earlier.replaces.is_none() && earlier.excludes(contender);
+            (is_compared || earlier.id == contender.id) && belief.fence >= later.fence
+        });
+        let Some((_, _, earlier)) = wrong.max_by_key(|(_, _, belief)| belief.fence) else {
             continue;
-        }
+        };
         let sentence = format!(
             "{} after participant {} had it with fence {}",
             granted(case, later),
@@ -190,7 +196,7 @@ pub fn check_growth(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
 }
 
 /// M6: first come, first served, by the `czxid`s: nobody owns, and is granted, while one that came
-/// earlier is still in line.
+/// earlier and cannot own beside it is still in line.
 pub fn check_order(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for belief in case.people.beliefs() {
         let Some(contender) = belief.contender else { continue };

@@ -8,10 +8,10 @@ use crate::truth::Contender;
 use crate::{Case, Violation};
 
 /// H1: of the contenders of a line, the event that one is deleted reaches one that had asked to
-/// watch it, and none that waits is told that the line's children changed. A host's own watch on
-/// what it claims is nobody's wait, nor is that of somebody who looks on: whoever is no contender
-/// when it asks, or has called an operation to look on. Those who share a session, and so an event, count one by
-/// one.
+/// watch it, beside those that are shared and wait for one that is not, and none that waits is told
+/// that the line's children changed. A host's own watch on what it claims is nobody's wait, nor is
+/// that of somebody who looks on: whoever is no contender when it asks, or has called an operation to
+/// look on. Those who share a session, and so an event, count one by one.
 pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let mut herd = Herd::of(case);
     for (at, entry) in case.history.iter().enumerate() {
@@ -100,6 +100,8 @@ impl<'a> Herd<'a> {
         let waiters = self.watch_one.get(&gone.id)?.iter();
         let woken: Vec<_> = waiters
             .filter(|(who, own)| self.is_on(*who, session) && own.lives_at(deleted.at))
+            // Those who own beside each other all wait for the one that they cannot own beside.
+            .filter(|(_, own)| gone.is_shared || !own.is_shared)
             .map(|(who, _)| *who)
             .collect();
         let all = self.woken.entry(gone.id).or_default();

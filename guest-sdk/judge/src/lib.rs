@@ -38,8 +38,8 @@
 //! - [`Case`], [`Violation`], [`Moment`], [`Promise`]: a history, and what is said of it
 //! - [`truth`], [`counter`]: the lines of contenders, by the ensemble's own log
 //! - [`people`]: who asked, was told and believed what; [`faults`]: when the simulator was at it
-//! - [`grants`], [`exclusion`], [`beliefs`], [`turns`], [`polling`], [`herd`]: passes over a history for
-//!   recipes in which contenders stand in line for a claim
+//! - [`grants`], [`exclusion`], [`beliefs`], [`turns`], [`leftovers`], [`polling`], [`herd`]: passes over
+//!   a history for recipes in which contenders stand in line for a claim
 //! - [`linear`]: a search for an order that explains what callers saw
 //! - [`stories`]: histories made by hand, for the tests of judges
 //!
@@ -66,6 +66,7 @@ pub mod beliefs;
 pub mod exclusion;
 pub mod grants;
 pub mod herd;
+pub mod leftovers;
 pub mod linear;
 pub mod polling;
 pub mod turns;

@@ -107,6 +107,8 @@ pub struct Belief<'a> {
 pub enum Over {
     /// Given up.
     Released,
+    /// Another claim of its own is in its place, taken by the txn that gave it up.
+    Replaced,
     /// Told, or nobody is there any more to be told.
     Lost,
 }
@@ -285,7 +287,7 @@ impl<'a> People<'a> {
                 if let Some(contender) = contender {
                     self.askers.entry(contender.id).or_insert(who);
                 }
-                self.believe(now, who, path, *fence, contender, promise);
+                self.believe(now, who, (path, *fence), contender, truth, promise);
                 if self.persons.get(&who).is_some_and(|person| person.is_leaving) {
                     self.end_beliefs(who, now, Over::Released, |_| true);
                 }
@@ -308,9 +310,9 @@ impl<'a> People<'a> {
         &mut self,
         since: Moment,
         who: ParticipantId,
-        path: &'a str,
-        fence: u64,
+        (path, fence): (&'a str, u64),
         contender: Option<&'a Contender<'a>>,
+        truth: &'a Truth<'a>,
         promise: &Promise,
     ) {
         let is_known = |belief: &Belief<'_>| {
@@ -319,6 +321,8 @@ impl<'a> People<'a> {
         if self.beliefs_of(who).next_back().is_some_and(is_known) {
             return;
         }
+        let replaced = i64::try_from(fence).map_or(&[][..], |fence| truth.deleted_with(fence));
+        self.end_beliefs(who, since, Over::Replaced, |belief| replaced.contains(&belief.path));
         let invoked = self.call_at(who, since.at).map(|call| call.invoked.at);
         let created = contender.map(|contender| contender.created.at);
         let asked = match promise.stay {
@@ -379,6 +383,11 @@ impl<'a> People<'a> {
             let Some((contender, (parent, _))) = truth.find(path, at).zip(split(path)) else {
                 continue;
             };
+            // Who gives a place up for it has asked for both.
+            if let Some(asker) = contender.replaces.and_then(|old| self.askers.get(&old)).copied() {
+                self.askers.insert(contender.id, asker);
+                continue;
+            }
             let mut asking = contending.iter().filter(|asking| {
                 asking.session == *ephemeral_owner && asking.parents.iter().any(|it| it == parent)
             });

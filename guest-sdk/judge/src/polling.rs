@@ -45,7 +45,7 @@ pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
         }
         let within = |moment: &Moment| from.at < moment.at && moment.at <= until.at;
         let line = case.truth.contenders().iter();
-        let ahead = line.filter(|it| it.parent == contender.parent && it.id < contender.id);
+        let ahead = line.filter(|it| it.parent == contender.parent && it.came < contender.came);
         let moments = ahead.flat_map(|it| it.written.iter().copied().chain(it.deleted_at()));
         let moves = moments.filter(within).count();
         let again = asking.iter().filter(|call| within(&call.invoked)).count();

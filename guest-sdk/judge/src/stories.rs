@@ -154,7 +154,12 @@ impl Story {
 
     /// The participant's contender comes into being, with that counter.
     pub fn stand(&mut self, who: ParticipantId, counter: u32) -> &mut Self {
-        let path = format!("{MOUNT}/_c_{who}-{}-lock-{counter:010}", self.calls);
+        self.stand_as(who, "-lock-", counter)
+    }
+
+    /// The same, with that before the counter.
+    pub fn stand_as(&mut self, who: ParticipantId, kind: &str, counter: u32) -> &mut Self {
+        let path = format!("{MOUNT}/_c_{who}-{}{kind}{counter:010}", self.calls);
         self.ask(who, "contend", MOUNT);
         let ephemeral_owner = session(who);
         self.commit(ephemeral_owner, vec![created(&path, ephemeral_owner)]);
@@ -164,6 +169,18 @@ impl Story {
         role.contender.clone_from(&path);
         self.answer_ask(who, Some(&path));
         self.tell(who, Told::Waiting { path })
+    }
+
+    /// Its contender is replaced by another one, in one txn.
+    pub fn replace(&mut self, who: ParticipantId, path: &str) -> &mut Self {
+        let (old, ephemeral_owner) = (self.contender(who), session(who));
+        let changes = vec![created(path, ephemeral_owner), Change::Deleted { path: old }];
+        self.ask(who, "multi", path).commit(ephemeral_owner, changes).answer_ask(who, None);
+        let fence = self.zxid.unsigned_abs();
+        let role = self.role(who);
+        role.fence = fence;
+        path.clone_into(&mut role.contender);
+        self
     }
 
     /// It asks to watch another one's contender.

@@ -12,8 +12,12 @@ pub struct Truth<'a> {
     contenders: Vec<Contender<'a>>,
     by_path: BTreeMap<&'a str, Vec<usize>>,
     by_czxid: BTreeMap<i64, Vec<usize>>,
+    /// What a txn deleted that created an ephemeral znode as well.
+    deleted_with: BTreeMap<i64, Vec<&'a str>>,
     lines: BTreeMap<&'a str, Line<'a>>,
     sessions: BTreeMap<i64, Session>,
+    /// What the names of contenders that own beside each other have before the counter.
+    shared: &'static [&'static str],
 }
 
 /// An ephemeral znode whose name ends in a counter: somebody in a line.
@@ -35,11 +39,22 @@ pub struct Contender<'a> {
     pub deleted: Option<Deletion>,
     /// When its data was set.
     pub written: Vec<Moment>,
-    /// When it became the first of its line: from then on it owns what the line is for.
+    /// Whether it owns beside others that do.
+    pub is_shared: bool,
+    /// Where it stands in its line: the counter, unrolled from the circle.
+    place: i64,
+    /// The one whose place it took in the txn that created it, which deleted that one.
+    pub replaces: Option<usize>,
+    /// The one that took its place in that way.
+    pub replaced_by: Option<usize>,
+    /// The number of the first that stood in its place: it came when that one did.
+    pub came: usize,
+    /// When it became its turn, as the first of its line, or as one that is shared and has none ahead
+    /// that is not: from then on it owns what the line is for.
     pub first: Option<Moment>,
-    /// An owner that was still there when it became first.
+    /// An owner that it cannot own beside and that was still there when it became its turn.
     pub beside: Option<usize>,
-    /// One that had come before it and was still there when it became first.
+    /// One that had come before it, was in its way and was still there when it became its turn.
     pub overtook: Option<usize>,
     /// One of the same name but for the counter that was still there when it was created.
     pub twin: Option<usize>,
@@ -64,6 +79,11 @@ impl Contender<'_> {
     pub fn deleted_at(&self) -> Option<Moment> {
         self.deleted.map(|deletion| deletion.when)
     }
+
+    /// Whether the two cannot own at once.
+    pub fn excludes(&self, other: &Contender<'_>) -> bool {
+        self.id != other.id && !(self.is_shared && other.is_shared)
+    }
 }
 
 /// The contenders of one parent.
@@ -73,8 +93,8 @@ struct Line<'a> {
     alive: BTreeMap<(i64, usize), Counter>,
     places: BTreeMap<usize, i64>,
     by_stem: BTreeMap<&'a str, usize>,
-    /// Whoever became first, and at which entry; an entry without one if the line became empty.
-    firsts: Vec<(usize, Option<usize>)>,
+    /// Whoever's turn it became, in that order.
+    turns: Vec<usize>,
 }
 
 /// A session of a host.
@@ -98,9 +118,15 @@ impl Session {
 }
 
 impl<'a> Truth<'a> {
-    /// Of a history.
+    /// Of a history in which one contender of a line owns at a time.
     pub fn of(history: &'a [Entry]) -> Self {
-        let mut truth = Truth::default();
+        Truth::of_kinds(history, &[])
+    }
+
+    /// Of a history in which those contenders own beside each other that have one of these before
+    /// their counters: readers.
+    pub fn of_kinds(history: &'a [Entry], shared: &'static [&'static str]) -> Self {
+        let mut truth = Truth { shared, ..Truth::default() };
         for (at, entry) in history.iter().enumerate() {
             let now = Moment::of(at, entry);
             match &entry.what {
@@ -146,18 +172,36 @@ impl<'a> Truth<'a> {
         self.by_czxid.get(&czxid).into_iter().flatten().filter_map(|id| self.contender(*id))
     }
 
-    /// Who is first in the line of `parent` after that entry.
-    pub fn first_in(&self, parent: &str, at: usize) -> Option<&Contender<'a>> {
-        let firsts = &self.lines.get(parent)?.firsts;
-        let since = firsts.partition_point(|(from, _)| *from <= at).checked_sub(1)?;
-        self.contender(firsts.get(since)?.1?)
+    /// What the txn deleted, if it created an ephemeral znode as well: a claim of that `czxid` is in
+    /// the place of what was claimed of these.
+    pub fn deleted_with(&self, czxid: i64) -> &[&'a str] {
+        self.deleted_with.get(&czxid).map_or(&[], Vec::as_slice)
     }
 
-    /// Those who became first in the line of `parent` at that entry or later, in that order.
-    pub fn firsts_from(&self, parent: &str, at: usize) -> impl Iterator<Item = &Contender<'a>> {
-        let firsts = self.lines.get(parent).map_or(&[][..], |line| line.firsts.as_slice());
-        let from = firsts.partition_point(|(from, _)| *from < at);
-        firsts.iter().skip(from).filter_map(|(_, id)| self.contender((*id)?))
+    /// The first of those that stand before a contender after that entry and are in its way.
+    pub fn in_the_way_of(&self, contender: &Contender<'_>, at: usize) -> Option<&Contender<'a>> {
+        let place = |it: &Contender<'_>| (it.place, it.id);
+        let in_the_way = |it: &&Contender<'a>| {
+            let is_ahead = it.parent == contender.parent && place(it) < place(contender);
+            is_ahead && it.lives_at(at) && it.excludes(contender)
+        };
+        self.contenders.iter().filter(in_the_way).min_by_key(|it| place(it))
+    }
+
+    /// Those whose turn it became at that entry or later, in that order, and that cannot own beside the
+    /// contender, of the same line.
+    pub fn successors(
+        &self,
+        contender: &Contender<'a>,
+        at: usize,
+    ) -> impl Iterator<Item = &Contender<'a>> {
+        let turns = self.lines.get(contender.parent).map_or(&[][..], |line| line.turns.as_slice());
+        let (id, is_shared) = (contender.id, contender.is_shared);
+        let turns = turns.iter().filter_map(|id| self.contender(*id));
+        turns.filter(move |next| {
+            let excludes = next.id != id && !(next.is_shared && is_shared);
+            excludes && next.first.is_some_and(|first| first.at >= at)
+        })
     }
 
     /// A session that was heard of.
@@ -185,12 +229,17 @@ impl<'a> Truth<'a> {
             |id: &i64| self.sessions.get(id).is_some_and(|session| session.struck.is_some());
         let ran_out: BTreeSet<i64> = ended.filter(|id| !is_struck(id)).collect();
         let mut touched = BTreeSet::new();
+        let (mut creates, mut deleted) = (false, Vec::new());
         for change in changes {
             match change {
                 Change::Created { path, ephemeral_owner, .. } if *ephemeral_owner != 0 => {
+                    creates = true;
                     touched.extend(self.create(now, zxid, path, *ephemeral_owner));
                 }
-                Change::Deleted { path } => touched.extend(self.delete(now, path, &ran_out)),
+                Change::Deleted { path } => {
+                    deleted.push(path.as_str());
+                    touched.extend(self.delete(now, path, &ran_out));
+                }
                 Change::DataSet { path, .. } => {
                     let id = self.by_path.get(path.as_str()).and_then(|ids| ids.last());
                     let written = id.and_then(|id| self.contenders.get_mut(*id));
@@ -199,9 +248,37 @@ impl<'a> Truth<'a> {
                 _ => {}
             }
         }
+        if creates && !deleted.is_empty() {
+            self.replace(zxid, now, &deleted);
+            self.deleted_with.insert(zxid, deleted);
+        }
         // A txn is one step: what stood between its changes was never the case.
         for parent in touched {
             self.settle(parent, now);
+        }
+    }
+
+    /// Notes which of the contenders that the txn created took the places of those that it deleted.
+    fn replace(&mut self, zxid: i64, now: Moment, deleted: &[&str]) {
+        let created = self.by_czxid.get(&zxid).cloned().unwrap_or_default();
+        let gone: Vec<usize> =
+            deleted.iter().filter_map(|path| self.by_path.get(path)?.last().copied()).collect();
+        for new in created {
+            let Some(it) = self.contenders.get(new) else { continue };
+            let is_its_place = |old: &Contender<'_>| {
+                (old.parent, old.owner, old.place) == (it.parent, it.owner, it.place)
+                    && old.id != new
+                    && old.deleted_at() == Some(now)
+            };
+            let old =
+                gone.iter().filter_map(|id| self.contenders.get(*id)).find(|it| is_its_place(it));
+            let Some((old, came)) = old.map(|old| (old.id, old.came)) else { continue };
+            if let Some(it) = self.contenders.get_mut(new) {
+                (it.replaces, it.came) = (Some(old), came);
+            }
+            if let Some(it) = self.contenders.get_mut(old) {
+                it.replaced_by = Some(new);
+            }
         }
     }
 
@@ -214,6 +291,7 @@ impl<'a> Truth<'a> {
     ) -> Option<&'a str> {
         let (parent, name) = split(path)?;
         let (stem, counter) = Counter::split(name)?;
+        let is_shared = self.shared.iter().any(|kind| stem.ends_with(kind));
         let id = self.contenders.len();
         let line = self.lines.entry(parent).or_default();
         let origin = line.alive.first_key_value();
@@ -233,6 +311,11 @@ impl<'a> Truth<'a> {
             created,
             deleted: None,
             written: Vec::new(),
+            is_shared,
+            place,
+            replaces: None,
+            replaced_by: None,
+            came: id,
             first: None,
             beside: None,
             overtook: None,
@@ -252,25 +335,29 @@ impl<'a> Truth<'a> {
         Some(contender.parent)
     }
 
-    /// Notes who is first now.
+    /// Notes whose turn it is now.
     fn settle(&mut self, parent: &'a str, now: Moment) {
         let Some(line) = self.lines.get_mut(parent) else {
             return;
         };
-        let first = line.alive.first_key_value().map(|((_, id), _)| *id);
-        let before = line.firsts.last().and_then(|(_, first)| *first);
-        if first == before {
-            return;
-        }
-        line.firsts.push((now.at, first));
-        // Numbers are in the order of creation, which is that of the `czxid`s.
-        let oldest = line.places.first_key_value().map(|(id, _)| *id);
-        let beside = before.filter(|before| line.places.contains_key(before));
-        let contender = first.and_then(|first| self.contenders.get_mut(first));
-        if let Some(contender) = contender.filter(|contender| contender.first.is_none()) {
-            contender.first = Some(now);
-            contender.beside = beside;
-            contender.overtook = oldest.filter(|oldest| *oldest < contender.id);
+        let alive = || line.alive.keys().filter_map(|(_, id)| self.contenders.get(*id));
+        let alone = alive().take(1).filter(|first| !first.is_shared);
+        let together = alive().take_while(|it| it.is_shared);
+        let owners = alone.chain(together).filter(|it| it.first.is_none());
+        let begun: Vec<(usize, Option<usize>, Option<usize>)> = owners
+            .map(|owner| {
+                let others = || alive().filter(|other| owner.excludes(other));
+                let beside = others().filter(|other| other.first.is_some());
+                let beside = beside.max_by_key(|other| other.first).map(|other| other.id);
+                let before = others().filter(|other| other.came < owner.came);
+                (owner.id, beside, before.min_by_key(|other| other.came).map(|other| other.id))
+            })
+            .collect();
+        for (id, beside, overtook) in begun {
+            line.turns.push(id);
+            if let Some(owner) = self.contenders.get_mut(id) {
+                (owner.first, owner.beside, owner.overtook) = (Some(now), beside, overtook);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Does it go on? Whoever's turn it is gets it, once no fault comes any more.
 
 use crate::history::Outcome;
-use crate::people::{End, Person};
+use crate::people::{Call, End, Person};
 use crate::truth::Contender;
 use crate::{Case, Stay, Violation};
 
@@ -51,12 +51,25 @@ fn is_wanted(case: &Case<'_>, person: &Person<'_>, contender: &Contender<'_>, at
 /// W1 and E3 of those who are turned away: whoever waits in line is not answered an error where no
 /// fault was in its way.
 pub fn check_refusals(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    check_refusals_but(case, id, |_| false, found);
+}
+
+/// The same, but for calls that are to be refused.
+pub fn check_refusals_but(
+    case: &Case<'_>,
+    id: &'static str,
+    is_refused: impl Fn(&Call<'_>) -> bool,
+    found: &mut Vec<Violation>,
+) {
     for call in case.people.calls() {
         let Some((answered, Outcome::Err { value, .. })) = call.answered else { continue };
         let Some(person) = case.people.person(call.who) else { continue };
         let waits = case.promise.waits.contains(&call.operation);
         let timeout = case.truth.longest_timeout_us();
-        if !waits || !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
+        if !waits
+            || is_refused(call)
+            || !case.faults.spared(person.host, call.invoked.us, answered.us, timeout)
+        {
             continue;
         }
         let (who, operation) = (call.who, call.operation);

@@ -21,17 +21,14 @@ use std::cell::RefCell;
 
 use bindings::exports::wok::lock::lock::{Config, Contender as InLine, Format, Grant, Guest};
 use decide::{Step, Then, decide};
-use wok_sdk::zookeeper::{Children, Error, Reply, Request, get_children, pipeline};
-use wok_sdk::{Contender, Gone, Naming, Own, contenders, participant, wait_until_gone};
+use wok_sdk::zookeeper::{Children, Error, get_children};
+use wok_sdk::{Gone, Naming, Own, contenders, line, owners, participant, wait_until_gone};
 
 /// The mount is the lock's directory.
 const DIRECTORY: &str = "/";
 
 /// How many contenders are told of: a list for people, and its memory would never be given back.
 const MOST_CONTENDERS: usize = 1000;
-
-/// How many owners are read in one round trip.
-const OWNERS_AT_ONCE: usize = 64;
 
 const CURATOR: Naming = Naming::curator("-lock-");
 const KAZOO: Naming = Naming::kazoo("__lock__");
@@ -99,31 +96,14 @@ impl Guest for Lock {
     }
 
     fn contenders() -> Result<Vec<InLine>, Error> {
-        let line = line()?;
-        let mut in_line = Vec::with_capacity(line.len());
-        for (batch, contenders) in line.chunks(OWNERS_AT_ONCE).enumerate() {
-            let reads: Vec<_> = contenders
-                .iter()
-                .map(|contender| Request::GetData(path(&contender.name)))
-                .collect();
-            for (index, (contender, reply)) in contenders.iter().zip(pipeline(&reads)).enumerate() {
-                let owner = match reply {
-                    Ok(Reply::Data(contents)) => {
-                        String::from_utf8_lossy(&contents.data).into_owned()
-                    }
-                    // Gone since the list was read.
-                    Err(Error::NoNode) => continue,
-                    Ok(_) => return Err(Error::Other("get-data: another reply".to_owned())),
-                    Err(error) => return Err(error),
-                };
-                in_line.push(InLine {
-                    path: path(&contender.name),
-                    owner,
-                    is_holder: batch == 0 && index == 0,
-                });
-            }
-        }
-        Ok(in_line)
+        let line = line(DIRECTORY, naming(), MOST_CONTENDERS)?;
+        let owners = owners(DIRECTORY, &line)?;
+        let in_line = line.iter().zip(owners).enumerate();
+        Ok(in_line
+            .filter_map(|(ahead, (contender, owner))| {
+                Some(InLine { path: path(&contender.name), owner: owner?, is_holder: ahead == 0 })
+            })
+            .collect())
     }
 }
 
@@ -157,27 +137,6 @@ fn held() -> Option<Grant> {
 
 fn naming() -> Naming {
     STATE.with_borrow(|state| state.naming)
-}
-
-/// The first of the line. Keeps no more of a long list than is answered.
-fn line() -> Result<Vec<Contender>, Error> {
-    let children = match get_children(DIRECTORY) {
-        Ok(children) => children,
-        // The directory comes with the first contender.
-        Err(Error::NoNode) => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
-    let mut line = Vec::new();
-    for contender in contenders(&children, naming()) {
-        line.push(contender);
-        if line.len() >= 2 * MOST_CONTENDERS {
-            Contender::sort(&mut line);
-            line.truncate(MOST_CONTENDERS);
-        }
-    }
-    Contender::sort(&mut line);
-    line.truncate(MOST_CONTENDERS);
-    Ok(line)
 }
 
 fn path(name: &str) -> String {

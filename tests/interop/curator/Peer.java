@@ -9,6 +9,7 @@ import org.apache.curator.framework.recipes.atomic.AtomicValue;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.retry.RetryForever;
 import org.apache.curator.retry.RetryNTimes;
 
@@ -40,6 +41,7 @@ final class Peer {
             }
             serve(Map.of(
                     "lock", new Lock(client),
+                    "read-write-lock", new ReadWriteLock(client),
                     "election", new Election(client),
                     "counter", new Counter(client)));
         }
@@ -95,6 +97,35 @@ final class Peer {
                     return "";
                 case "release":
                     mutex.release();
+                    return "";
+                default:
+                    throw unknown(operation);
+            }
+        }
+    }
+
+    /** {@code acquire-read <path>}, {@code acquire-write <path>} and {@code release}. */
+    private static final class ReadWriteLock implements Recipe {
+        private final CuratorFramework client;
+        private InterProcessMutex held;
+
+        ReadWriteLock(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            switch (operation) {
+                case "acquire-read":
+                    held = new InterProcessReadWriteLock(client, arguments.get(0)).readLock();
+                    held.acquire();
+                    return "";
+                case "acquire-write":
+                    held = new InterProcessReadWriteLock(client, arguments.get(0)).writeLock();
+                    held.acquire();
+                    return "";
+                case "release":
+                    held.release();
                     return "";
                 default:
                     throw unknown(operation);

@@ -44,6 +44,27 @@ class LockRecipe:
         self.lock.release()
 
 
+class ReadWriteLockRecipe:
+    """`acquire-read <path>`, `acquire-write <path>` and `release`."""
+
+    def __init__(self, client):
+        self.client = client
+        self.lock = None
+
+    def acquire_read(self, path):
+        self.acquire(self.client.ReadLock(path))
+
+    def acquire_write(self, path):
+        self.acquire(self.client.WriteLock(path))
+
+    def acquire(self, lock):
+        self.lock = lock
+        self.lock.acquire()
+
+    def release(self):
+        self.lock.release()
+
+
 class ElectionRecipe:
     """`volunteer <path>`, which answers when it is elected, and `resign`."""
 
@@ -88,7 +109,13 @@ def main():
     client = KazooClient(hosts=sys.argv[1], timeout=SESSION_TIMEOUT)
     client.start(timeout=CONNECT_TIMEOUT)
     try:
-        serve({"lock": LockRecipe(client), "election": ElectionRecipe(client)})
+        serve(
+            {
+                "lock": LockRecipe(client),
+                "read-write-lock": ReadWriteLockRecipe(client),
+                "election": ElectionRecipe(client),
+            }
+        )
     finally:
         client.stop()
         client.close()

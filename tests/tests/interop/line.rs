@@ -77,7 +77,7 @@ pub(crate) async fn check(contest: Contest, parties: &mut [&mut Party]) -> Resul
 }
 
 /// The sessions that have a watch on `path`.
-async fn watchers(path: &str) -> Result<Vec<i64>> {
+pub(crate) async fn watchers(path: &str) -> Result<Vec<i64>> {
     let by_path = zookeeper::shared().await.four_letter("wchp").await?;
     let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
     let sessions = watched.map_while(|line| line.strip_prefix("\t0x"));

@@ -15,3 +15,4 @@ mod election;
 mod line;
 mod lock;
 mod party;
+mod read_write_lock;

@@ -14,8 +14,6 @@
 //! | W2 | `grants` | a wait succeeds though its condition never held, or is answered with a fence that is not held |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one contender, or one that waits asks the ensemble again and again |
 
-mod leftovers;
-
 #[cfg(test)]
 mod random;
 #[cfg(test)]
@@ -24,8 +22,8 @@ mod tests;
 use wok_judge::history::Entry;
 use wok_judge::truth::Truth;
 use wok_judge::{
-    Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd, linear,
-    polling, turns,
+    Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
+    leftovers, linear, polling, turns,
 };
 
 /// Mutual exclusion, first come first served.

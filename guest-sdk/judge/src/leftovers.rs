@@ -1,11 +1,11 @@
 //! What is left of a wait.
 
-use wok_judge::history::Outcome;
-use wok_judge::truth::Contender;
-use wok_judge::{Case, Moment, Violation};
+use crate::history::Outcome;
+use crate::truth::Contender;
+use crate::{Case, Moment, Violation};
 
-/// M7 of a lock: a contender is a wait, so it goes with a call that ended without the lock.
-pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+/// M7 of what is waited for: a contender is a wait, so it goes with a call that ended without a claim.
+pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for contender in case.truth.contenders() {
         let Some(person) = case.people.asker(contender) else { continue };
         let call = case.people.call_at(person.id, contender.created.at);
@@ -17,11 +17,12 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
             continue;
         };
         let Some(at) = case.overdue(person, contender, from) else { continue };
-        found.push(violation(id, at, (person.id, operation), contender, from));
+        found.push(violation(case, id, at, (person.id, operation), contender, from));
     }
 }
 
 fn violation(
+    case: &Case<'_>,
     id: &'static str,
     at: usize,
     (who, operation): (u32, &str),
@@ -29,8 +30,8 @@ fn violation(
     from: Moment,
 ) -> Violation {
     let sentence = format!(
-        "{} is still there, and the `{operation}` of participant {who} ended without the lock",
-        contender.path
+        "{} is still there, and the `{operation}` of participant {who} ended without {}",
+        contender.path, case.promise.noun
     );
     Violation::new(id, at, sentence).involving([contender.created.at, from.at]).by([who])
 }

@@ -1,0 +1,106 @@
+//! From reading to writing and back: the one is refused, the other keeps the place in line.
+
+use wok_judge::grants::fence_of;
+use wok_judge::history::{Outcome, What};
+use wok_judge::people::{Belief, Call};
+use wok_judge::truth::Contender;
+use wok_judge::{Case, Violation};
+
+/// Whether the lock is asked for in one mode while it is held in the other.
+pub(super) fn crosses(case: &Case<'_>, call: &Call<'_>) -> bool {
+    let wants_shared = match call.operation {
+        "acquire-read" | "try-acquire-read" => true,
+        "acquire-write" | "try-acquire-write" => false,
+        _ => return false,
+    };
+    let held = held(case, call).and_then(|belief| belief.contender);
+    held.is_some_and(|held| held.is_shared != wants_shared)
+}
+
+/// What the participant held when it was called.
+fn held<'a>(case: &'a Case<'a>, call: &Call<'_>) -> Option<&'a Belief<'a>> {
+    let at = call.invoked.at;
+    let mut own = case.people.beliefs_of(call.who).rev();
+    own.find(|belief| belief.since.at < at && belief.lasts_beyond(at))
+}
+
+/// R2 of who asks for the one while it has the other: it is refused, and stands in no line meanwhile,
+/// in which it would wait for itself.
+pub(super) fn check_upgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls().iter().filter(|call| crosses(case, call)) {
+        let (who, operation) = (call.who, call.operation);
+        let answered = call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
+        let mut complain = |at: usize, what: &str| {
+            let sentence =
+                format!("the `{operation}` of participant {who} {what} while it held the lock");
+            found.push(Violation::new(id, at, sentence).involving([call.invoked.at]).by([who]));
+        };
+        if let Some((answered, Outcome::Ok { .. })) = call.answered {
+            complain(answered.at, "was answered as if it were none");
+        }
+        let meanwhile = case.history.iter().enumerate().skip(call.invoked.at);
+        for (at, entry) in meanwhile.take_while(|(at, _)| *at < answered) {
+            match &entry.what {
+                What::HostCall { participant, name, .. } if *participant == who => {
+                    complain(at, &format!("called `{name}`"));
+                    break;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// R2 of downgrades: whoever wrote reads on in its own place, which the txn that gave up the one took
+/// for the other; and no place is taken otherwise.
+pub(super) fn check_downgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls().iter().filter(|call| call.operation == "downgrade") {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let fence = value.get("fence").and_then(fence_of);
+        let created = fence.and_then(|fence| i64::try_from(fence).ok());
+        let new = created.and_then(|czxid| case.truth.created_by(czxid).next());
+        let before = held(case, call).and_then(|belief| belief.contender);
+        let Some(why) = wrong(before, new) else { continue };
+        let sentence =
+            format!("the `downgrade` of participant {} was answered, but {why}", call.who);
+        let entries = before.into_iter().chain(new).map(|it| it.created.at);
+        let violation = Violation::new(id, answered.at, sentence);
+        found.push(violation.involving(entries.chain([call.invoked.at])).by([call.who]));
+    }
+    for contender in case.truth.contenders() {
+        let old = contender.replaces.and_then(|old| case.truth.contender(old));
+        let (Some(old), Some(person)) = (old, case.people.asker(contender)) else { continue };
+        // The txn of a call that was withdrawn may come after its answer.
+        let is_asked = case.people.calls().iter().any(|call| {
+            let is_its_own = call.who == person.id && call.operation == "downgrade";
+            let held = held(case, call).and_then(|belief| belief.contender);
+            let is_of_it = held.is_some_and(|held| held.id == old.id);
+            is_its_own && is_of_it && call.invoked.at < contender.created.at
+        });
+        if is_asked && contender.is_shared && !old.is_shared {
+            continue;
+        }
+        let sentence = format!(
+            "{} took the place of {}, which is no downgrade that was asked for",
+            contender.path, old.path
+        );
+        let violation = Violation::new(id, contender.created.at, sentence);
+        found.push(violation.involving([old.created.at]).by([person.id]));
+    }
+}
+
+/// What is wrong with a downgrade from one contender to another.
+fn wrong(before: Option<&Contender<'_>>, new: Option<&Contender<'_>>) -> Option<String> {
+    let Some(before) = before else { return Some("it held nothing".to_owned()) };
+    let Some(new) = new else { return Some("its fence is nobody's".to_owned()) };
+    if !new.is_shared {
+        Some(format!("{} is no reader", new.path))
+    } else if before.is_shared {
+        let reads_on = new.id == before.id;
+        (!reads_on).then(|| format!("it read with {} before", before.path))
+    } else if new.replaces != Some(before.id) {
+        Some(format!("{} did not take the place of {} at once", new.path, before.path))
+    } else {
+        None
+    }
+}

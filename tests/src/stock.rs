@@ -1,0 +1,86 @@
+//! A stock recipe in the test's own process, for what only a participant's owner can do: to call one
+//! operation after another of the participant that holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow};
+use serde_json::Value;
+use wok::Host;
+use wok::guest::{CompileCache, Limits, Module, Mount};
+use wok::host::{HostOptions, Sessions};
+use wok::modules::ModuleSource;
+use wok::participant::{Answer, Call, Follower, Join, Participant};
+use wok::session::{ConnectOptions, SeatLimits, Session};
+
+use crate::patience::within;
+
+/// No test that uses this waits for it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Participants of one host at a time, as many as a test needs.
+const PARTICIPANTS: u32 = 4;
+
+/// A stock recipe at a path, on a host and a session of its own.
+#[derive(Debug)]
+pub struct Stock {
+    host: Host,
+    session: Arc<Session>,
+    module: Module,
+    path: String,
+    config: Option<Value>,
+}
+
+impl Stock {
+    /// Opens a session at that address and loads the recipe.
+    ///
+    /// # Errors
+    /// If the server does not answer, or there is no such recipe.
+    pub async fn open(address: &str, recipe: &str, path: &str) -> Result<Stock> {
+        let host = Host::new(HostOptions {
+            participants: PARTICIPANTS,
+            memory: 16 << 20,
+            cache: CompileCache::Off,
+            connect: ConnectOptions::new(address, TIMEOUT),
+            sessions: Sessions::at_most(1),
+        })?;
+        let session = host.open_session().await?;
+        let module = host.load(&ModuleSource::Stock(recipe.to_owned()), None)?;
+        Ok(Stock { host, session, module, path: path.to_owned(), config: None })
+    }
+
+    /// The same with settings of the module.
+    #[must_use]
+    pub fn configured(self, config: Value) -> Stock {
+        Stock { config: Some(config), ..self }
+    }
+
+    /// Joins as another participant.
+    ///
+    /// # Errors
+    /// If the settings are wrong, or the session has no room.
+    pub fn join(&self) -> Result<(Participant, Follower)> {
+        let config = self.module.configuration(self.config.as_ref());
+        let join = Join {
+            recipe: self.module.name().to_owned(),
+            module: self.module.clone(),
+            mount: Mount::new(&self.path)?,
+            config: config.map_err(|errors| anyhow!("{errors}"))?,
+            limits: Limits::default(),
+            seat: SeatLimits::default(),
+            owner: "a test".to_owned(),
+            witness: None,
+        };
+        Ok(Participant::join(self.host.tasks(), &self.session, join)?)
+    }
+
+    /// Calls an operation without arguments, and waits for its answer.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn call(&self, participant: &Participant, operation: &str) -> Result<Answer> {
+        let arguments = self.module.arguments(operation, &Value::Null)?;
+        let call = Call { arguments, deadline: None, withdrawn: None };
+        Ok(within(operation, participant.call(call)).await??)
+    }
+}

@@ -1,0 +1,15 @@
+//! The stock read-write lock as its users have it, on a real server.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+#[path = "read_write_lock/commands.rs"]
+mod commands;
+#[path = "read_write_lock/downgrades.rs"]
+mod downgrades;
+#[path = "read_write_lock/requests.rs"]
+mod requests;
