@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::try_join_all;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
 use wok::Host;
 use wok::guest::{CompileCache, Limits, Module, Mount};
@@ -200,25 +201,23 @@ async fn nobody_leaves_before_all_have_finished_and_one_that_ends_keeps_nobody()
         assert!(entered.iter().all(|answer| answer.claim.is_some()), "{entered:?}");
         let generation = format!("{}/gen-{round}", members.mount);
         let (finished, last) = (0..3, 3);
-        let leaving: Vec<_> = finished
-            .map(|it| members.call(it, "leave").map(tokio::spawn))
-            .collect::<Result<_>>()?;
+        let mut leaving: FuturesUnordered<_> =
+            finished.map(|it| members.call(it, "leave")).collect::<Result<_>>()?;
         // Their znodes go, but for that of the lowest and that of the one who has not finished.
-        eventually("those who have finished to be outside", async || {
+        let outside = eventually("those who have finished to be outside", async || {
             Ok((admin.children(&generation).await?.len() <= 2).then_some(()))
-        })
-        .await?;
-        assert!(
-            leaving.iter().all(|it| !it.is_finished()),
-            "somebody left before all had finished"
-        );
+        });
+        tokio::select! {
+            outside = outside => outside?,
+            left = leaving.next() => panic!("left before all had finished: {left:?}"),
+        }
         if round == 1 {
             members.call(last, "leave")?.await?;
         } else {
             members.all[last].0.leave();
         }
-        for left in leaving {
-            within("those who wait to leave", left).await???;
+        while let Some(left) = within("those who wait to leave", leaving.next()).await? {
+            left?;
         }
     }
     Ok(())

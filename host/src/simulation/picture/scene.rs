@@ -378,7 +378,7 @@ impl<'a> Reader<'a> {
             let until_us = belief.over.map_or(self.until_us, |(over, _)| over.us);
             let how = match belief.over {
                 Some((_, Over::Lost)) => ", until it was told of its loss or ended",
-                Some((_, Over::Released)) | None => "",
+                Some((_, Over::Released | Over::Replaced)) | None => "",
             };
             let bar = Bar {
                 from_us: belief.since.us,
