@@ -71,8 +71,11 @@ fn never_struck(findings: &Findings) -> Option<(FaultKind, &str)> {
 /// Each was told to be broken once, for what the simulator had wrong.
 #[test]
 fn seeds_that_were_wronged_hold() {
-    let seeds =
-        [("lock", &[1_655, 1_997, 8_323, 13_011, 1_007_764][..]), ("leader-election", &[822])];
+    let seeds = [
+        ("lock", &[1_655, 1_997, 8_323, 13_011, 1_007_764][..]),
+        ("leader-election", &[822]),
+        ("read-write-lock", &[15, 621]),
+    ];
     for (name, seeds) in seeds {
         let subject = stock(name);
         for seed in seeds {
