@@ -9,7 +9,7 @@ use super::contact::Claimed;
 use super::core::parent;
 use super::deletions::Trust;
 use super::failure::{Failure, Refusal};
-use super::janitor;
+use super::janitor::{self, Sight};
 use super::ledger::{Entry, Naming, Znode};
 use super::multi::Confirmed;
 use super::omission::Omission;
@@ -99,9 +99,6 @@ impl Seat {
             },
         };
         self.core.assure_contact().await?;
-        if !self.is_live() {
-            return Err(Failure::SessionLost);
-        }
         let mut claims = self.claims();
         claims.parts.retain(|part| part.path != path);
         let Znode { path, czxid, .. } = znode;
@@ -109,6 +106,10 @@ impl Seat {
         claims.parts.push(Part { path, czxid, watch, ending: None, _claimed });
         drop(claims);
         self.claims_changed.notify_one();
+        // After the claim is taken: from then on a no is for good.
+        if !self.is_live() {
+            return Err(Failure::SessionLost);
+        }
         Ok(czxid.unsigned_abs())
     }
 
@@ -199,10 +200,11 @@ impl Seat {
         };
         self.before_deletion(path).await;
         let release = Release { seat: self, znode: Some(znode.clone()) };
+        let sight = self.sight(&znode);
         self.expect_deletion(path, GivingUp::TheClaim);
         let outcome = tokio::select! {
             biased;
-            outcome = janitor::delete(&self.core, &znode) => outcome,
+            outcome = janitor::delete(&self.core, &znode, sight) => outcome,
             () = hurry => return Ok(()),
         };
         release.decided();
@@ -215,6 +217,17 @@ impl Seat {
                 self.deletion_failed(path);
                 Err(failure)
             }
+        }
+    }
+
+    /// What is known of a znode that is about to be deleted. Should somebody else have replaced it,
+    /// the watch of its claim tells as soon as a look would.
+    fn sight(&self, znode: &Znode) -> Sight {
+        match self.claims().part(&znode.path) {
+            Some(part) if part.czxid == znode.czxid && part.watch.fired().is_none() => {
+                Sight::Watched
+            }
+            _ => Sight::None,
         }
     }
 

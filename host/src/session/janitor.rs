@@ -71,7 +71,7 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
         }
     };
     let outcome = match found {
-        Ok(Some(znode)) => delete(core, &znode).await,
+        Ok(Some(znode)) => delete(core, &znode, Sight::None).await,
         Ok(None) => Ok(()),
         Err(failure) => Err(failure),
     };
@@ -142,13 +142,23 @@ fn forget_named(core: &Core, job: &Job) {
     }
 }
 
+/// What is known of a znode that is to be deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Somebody else's may have its name by now.
+    None,
+    /// A watch stands that would have told.
+    Watched,
+}
+
 /// Deletes a znode of ours until it is gone. A znode that has another `czxid` is not ours, whatever
 /// its name.
 ///
 /// # Cancellation
 /// The znode may or may not be gone.
-pub(super) async fn delete(core: &Arc<Core>, znode: &Znode) -> Result<(), Failure> {
-    let mut is_looked_at = znode.naming == Naming::Given && !core.omits(Omission::CzxidCheck);
+pub(super) async fn delete(core: &Arc<Core>, znode: &Znode, sight: Sight) -> Result<(), Failure> {
+    let may_be_anothers = znode.naming == Naming::Given && sight == Sight::None;
+    let mut is_looked_at = may_be_anothers && !core.omits(Omission::CzxidCheck);
     let mut pauses = Pauses::new();
     loop {
         match try_delete(core, znode, is_looked_at).await {
