@@ -16,7 +16,7 @@ use crate::simulation::servers::MIN_SESSION_TIMEOUT_MS;
 /// sent, so that no pause and no delay excuses one that is older.
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let mut newest: BTreeMap<i64, Moment> = BTreeMap::new();
-    let mut asked: BTreeMap<(ParticipantId, &str), u64> = BTreeMap::new();
+    let mut asked: BTreeMap<(ParticipantId, &str), Asked> = BTreeMap::new();
     for (at, entry) in case.history.iter().enumerate() {
         let now = entry.at_us;
         let (who, act, least) = match &entry.what {
@@ -24,15 +24,27 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
                 newest.insert(*session, Moment::of(at, entry));
                 continue;
             }
-            What::HostCall { participant, name, paths, .. }
-                if matches!(name.as_str(), "claim" | "multi") =>
-            {
-                asked.extend(paths.iter().map(|path| ((*participant, path.as_str()), now)));
+            What::HostCall { participant, number, name, paths } => {
+                for path in paths {
+                    let whose = (*participant, path.as_str());
+                    let this = Asked { number: *number, at_us: now };
+                    match name.as_str() {
+                        "claim" => drop(asked.insert(whose, this)),
+                        // It may do something else to what is claimed already, and is not told yet.
+                        "multi" => drop(asked.entry(whose).or_insert(this)),
+                        _ => {}
+                    }
+                }
+                continue;
+            }
+            What::HostCallAnswered { participant, number, answer, .. } if answer != "ok" => {
+                asked.retain(|(who, _), it| who != participant || it.number != *number);
                 continue;
             }
             What::Told { participant, notice: Told::Held { path, .. } } => {
-                let asked = asked.get(&(*participant, path.as_str())).copied().unwrap_or(now);
-                (*participant, "was granted", Least::Heartbeat(asked))
+                let asked = asked.remove(&(*participant, path.as_str()));
+                let at_us = asked.map_or(now, |asked| asked.at_us);
+                (*participant, "was granted", Least::Heartbeat(at_us))
             }
             What::Wrote { participant, .. } => {
                 (*participant, "wrote as if it had", Least::Patience)
@@ -69,6 +81,12 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
 
 /// Hosts count in nanoseconds.
 const ROUNDING_US: u64 = 1;
+
+/// A host call that asks for a claim, or may.
+struct Asked {
+    number: u64,
+    at_us: u64,
+}
 
 /// From when on the newest txn must be.
 enum Least {

@@ -11,13 +11,13 @@ fn q1_a_grant_long_after_the_newest_txn_is_rejected() {
 #[test]
 fn q1_a_write_long_after_the_newest_txn_is_rejected() {
     let mut story = Story::new();
-    check(story.acquire(1, 0).win(1).wait(TIMEOUT_MS * 4 / 5).write_unheard(1, true), "Q1");
+    check(story.acquire(1, 0).win(1).wait(TIMEOUT_MS * 9 / 10).write_unheard(1, true), "Q1");
 }
 
 #[test]
 fn q1_an_answer_that_it_is_held_long_after_the_newest_txn_is_rejected() {
     let mut story = Story::new();
-    story.volunteer(1, 0).hold(1).invoke(1, "leader").wait(TIMEOUT_MS * 4 / 5);
+    story.volunteer(1, 0).hold(1).invoke(1, "leader").wait(TIMEOUT_MS * 9 / 10);
     story.answer(1, Outcome::Ok { value: Value::Null, holds: true });
     check(&story, "Q1");
 }
