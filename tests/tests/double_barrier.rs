@@ -134,7 +134,8 @@ struct Members {
     mount: String,
     module: Module,
     all: Vec<(Arc<Participant>, Follower)>,
-    host: Host,
+    /// Its sessions end with it.
+    _host: Host,
 }
 
 impl Members {
@@ -166,7 +167,7 @@ impl Members {
             let (participant, follower) = Participant::join(host.tasks(), &session, join)?;
             all.push((Arc::new(participant), follower));
         }
-        Ok(Members { _directory: directory, proxy, mount, module, all, host })
+        Ok(Members { _directory: directory, proxy, mount, module, all, _host: host })
     }
 
     fn call(
@@ -246,7 +247,6 @@ async fn a_members_round_costs_a_few_requests_however_many_make_it() -> Result<(
     }
     let of_one = requests.len() as f64 / (MEMBERS * ROUNDS) as f64;
     println!("figure: requests of one member's round: {of_one:.2}, of {MEMBERS}: {kinds:?}");
-    assert!((5.0..12.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
-    members.host.shut_down().await;
+    assert!((5.0..11.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
     Ok(())
 }

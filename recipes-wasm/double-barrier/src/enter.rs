@@ -8,7 +8,7 @@ use wok_sdk::{Named, wait_until_gone};
 
 use crate::decide::{Arrival, Count, Round, arrive, count, earliest};
 use crate::generation::{
-    check, check_forming, look, member, members, newest, open, path, path_of, succeed,
+    check, check_forming, look, member, members, newest, open, path, path_of, read, succeed,
 };
 
 /// How many members are looked at in one round trip.
@@ -160,12 +160,14 @@ impl Attempt<'_> {
                 Settled::Waits => wait(&[&watch])?, // 5
                 Settled::Changed => 0,
             };
-            let Some((generation, newer)) = look(self.number)? else {
-                return Err(Error::NoNode);
-            };
+            // Mostly it has opened, and nobody needs to watch it any more.
+            let mut generation = read(self.number)?.ok_or(Error::NoNode)?;
+            if !generation.is_open() {
+                (generation, watch) = look(self.number)?.ok_or(Error::NoNode)?;
+            }
             match generation.round {
                 Some(round) if generation.version != 0 => return self.opened(own, round),
-                _ => watch = newer,
+                _ => {}
             }
             if count(&members, self.size) != Count::Few {
                 members = self.members()?;

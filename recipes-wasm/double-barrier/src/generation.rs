@@ -2,8 +2,9 @@
 
 use wok_sdk::names;
 use wok_sdk::zookeeper::{
-    Children, CreateMode, CreateRequest, Error, MultiError, Request, SetDataRequest,
-    VersionRequest, Watch, Write, ensure, exists, get_children, multi, pipeline, watch_data,
+    Children, Contents, CreateMode, CreateRequest, Error, MultiError, Request, SetDataRequest,
+    VersionRequest, Watch, Write, ensure, exists, get_children, get_data, multi, pipeline,
+    watch_data,
 };
 
 use crate::decide::{Generation, Old, Round};
@@ -58,12 +59,24 @@ pub(crate) fn newest() -> Result<i32, Error> {
 pub(crate) fn look(number: i32) -> Result<Option<(Generation, Watch)>, Error> {
     // Nothing waits for it while idle, so the tag says nothing.
     const TAG: u64 = 0;
-    match watch_data(&path(number), TAG) {
-        Ok((contents, watch)) => {
-            let (round, stat) = (Round::parse(&contents.data), contents.stat);
-            let (version, children) = (stat.version, stat.num_children);
-            Ok(Some((Generation { round, version, children }, watch)))
-        }
+    let found = unless_gone(watch_data(&path(number), TAG))?;
+    Ok(found.map(|(contents, watch)| (generation(&contents), watch)))
+}
+
+/// Reads a generation. None if there is no such.
+pub(crate) fn read(number: i32) -> Result<Option<Generation>, Error> {
+    let found = unless_gone(get_data(&path(number)))?;
+    Ok(found.map(|contents| generation(&contents)))
+}
+
+fn generation(contents: &Contents) -> Generation {
+    let (round, stat) = (Round::parse(&contents.data), contents.stat);
+    Generation { round, version: stat.version, children: stat.num_children }
+}
+
+fn unless_gone<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
+    match found {
+        Ok(found) => Ok(Some(found)),
         Err(Error::NoNode) => Ok(None),
         Err(error) => Err(error),
     }
