@@ -46,7 +46,7 @@ fn origins() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_new_recipe_builds_and_holds_by_typing_what_is_told_next() -> Result<()> {
+async fn every_new_recipe_builds_and_works_by_typing_what_is_told_next() -> Result<()> {
     let shop = Workshop::open()?;
     let (_server, address) = serve().await?;
     let directory = shop.path().join(RECIPE);
@@ -81,12 +81,16 @@ async fn every_new_recipe_builds_and_holds_by_typing_what_is_told_next() -> Resu
 
         let proposed = told["next"].as_array().context("what to type next")?;
         let mut proposed = proposed.iter().filter_map(Value::as_str);
-        let hold = proposed.find(|command| command.starts_with("wok hold "));
-        let hold = hold.with_context(|| format!("no hold: {told}"))?.replace(TOLD, &address);
-        assert!(hold.contains(&address), "{hold}");
-        let held = shop.run(&hold)?;
-        assert_eq!(held.code, Some(0), "{hold}: {held:?}");
-        fences.push(held.stdout.trim().parse::<u64>()?);
+        let is_use =
+            |command: &&str| command.starts_with("wok hold ") || command.starts_with("wok call ");
+        let used = proposed.find(is_use).with_context(|| format!("no use of it: {told}"))?;
+        let used = used.replace(TOLD, &address);
+        assert!(used.contains(&address), "{used}");
+        let ended = shop.run(&used)?;
+        assert_eq!(ended.code, Some(0), "{used}: {ended:?}");
+        if used.starts_with("wok hold ") {
+            fences.push(ended.stdout.trim().parse::<u64>()?);
+        }
         if origins().last() != Some(&origin) {
             fs::remove_dir_all(&directory)?;
         }
