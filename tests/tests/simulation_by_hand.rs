@@ -78,7 +78,7 @@ async fn a_run_is_drawn_and_written_down() -> Result<()> {
     assert_eq!(ended.code(), Some(0), "{ended:?}");
     let svg = std::fs::read_to_string(&picture)?;
     assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
-    assert!(svg.contains("participant 0, host ") && svg.contains("#3aa655"), "nobody held");
+    assert!(svg.contains(">participant 0<") && svg.contains("#3aa655"), "nobody held");
     let lines = std::fs::read_to_string(&history)?;
     let entries: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     assert_eq!(entries.last().unwrap()["what"], "final");
@@ -195,7 +195,7 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
     let text = "seed = 7\n\
         [[applications]]\nhost = 0\n\
         steps = [{ call = { operation = \"acquire\" } }, { work = { ms = 50 } }]\n\
-        [[faults]]\nfault = \"pause\"\nwhen = { at = { ms = 20 } }\nhost = 0\nms = 9000\n";
+        [[faults]]\nfault = \"pause\"\nwhen = { at = { ms = 30 } }\nhost = 0\nms = 9000\n";
     std::fs::write(&scenario, text)?;
     let path = scenario.to_str().unwrap();
     let ended = Program::wok()?.args(["test", "lock", "--scenario", path]).run().await?;
@@ -214,9 +214,9 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
         ),
         (format!("{text}way = \"up\"\n"), "unknown variant `up`"),
         (format!("session-timeout-ms = 5\n{text}"), "session-timeout-ms: 5: from 1000"),
-        (text.replace("at = { ms = 20 }", "request = { nth = 0 }"), "faults[0].when.nth: 0"),
+        (text.replace("at = { ms = 30 }", "request = { nth = 0 }"), "faults[0].when.nth: 0"),
         (
-            text.replace("at = { ms = 20 }", "host-call = { name = \"contned\", nth = 1 }"),
+            text.replace("at = { ms = 30 }", "host-call = { name = \"contned\", nth = 1 }"),
             "faults[0].when.name: \"contned\" is no host call; there are check, claim",
         ),
     ] {
