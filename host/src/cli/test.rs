@@ -70,13 +70,12 @@ pub(super) struct Arguments {
     module: String,
 
     /// How many seeds have to pass; only those count in which enough was called, succeeded and was
-    /// struck by faults. 1000 if it is not
-    /// given.
+    /// struck by faults. 1000 if it is not given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
         conflicts_with = "seed")]
     seeds: Option<u64>,
 
-    /// The first of them; 1 if it is not given.
+    /// The first of them; 1 if it is not given. An exhaustive run is drawn from it.
     #[arg(long, value_name = "S", conflicts_with = "seed")]
     first_seed: Option<u64>,
 
@@ -95,7 +94,7 @@ pub(super) struct Arguments {
 
     /// Strike every request and every wait of a small run with a lost connection, the session's end
     /// and a withdrawn call, instead of drawing faults.
-    #[arg(long, conflicts_with_all = ["seeds", "first_seed", "seed", "scenario"])]
+    #[arg(long, conflicts_with_all = ["seeds", "seed", "scenario"])]
     exhaustive: bool,
 
     /// The module's own configuration: `name=value`, or one JSON object.
