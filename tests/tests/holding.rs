@@ -229,7 +229,7 @@ async fn what_happens_while_the_command_runs_is_told() -> Result<()> {
         .start()?;
     holder.wait_for_text("ready").await?;
     proxy.stall(Direction::Both);
-    holder.wait_for_text("in doubt; what is held is still held").await?;
+    holder.wait_for_text("in doubt; what is held stands until its loss is told").await?;
     proxy.release();
     holder.wait_for_text("in contact with ZooKeeper again").await?;
     holder.write("go\n")?;

@@ -87,7 +87,8 @@ impl Printer {
             Notice::Suspended => (
                 "suspended",
                 base(&[]),
-                "contact with ZooKeeper is in doubt; what is held is still held".to_owned(),
+                "contact with ZooKeeper is in doubt; what is held stands until its loss is told"
+                    .to_owned(),
             ),
             Notice::Resumed => ("resumed", base(&[]), "in contact with ZooKeeper again".to_owned()),
             Notice::Emitted { event, detail } => {

@@ -13,7 +13,10 @@ pub(super) fn log_notice(recipe: &str, notice: &Notice) {
         Notice::Held(Held { path, fence }) => info!(recipe, path, fence, "held"),
         Notice::Released { path } => info!(recipe, path, "released"),
         Notice::Suspended => {
-            info!(recipe, "contact with ZooKeeper is in doubt; what is held is still held");
+            info!(
+                recipe,
+                "contact with ZooKeeper is in doubt; what is held stands until its loss is told"
+            );
         }
         Notice::Resumed => info!(recipe, "in contact with ZooKeeper again"),
         Notice::Emitted { event, detail } => {
