@@ -221,6 +221,14 @@ async fn a_write_to_anothers_znode_stays_of_unknown_outcome_and_is_not_repeated(
 
 #[tokio::test]
 async fn a_pipeline_is_answered_in_order_though_its_first_write_is_lost() -> Result<()> {
+    // What goes out on the next connection before it is a matter of moments.
+    for _ in 0..4 {
+        lose_the_first_write_of_a_pipeline().await?;
+    }
+    Ok(())
+}
+
+async fn lose_the_first_write_of_a_pipeline() -> Result<()> {
     let room = Room::open(LONG_TIMEOUT).await?;
     let seat = room.seat();
     room.admin.create(&room.path, b"").await?;
