@@ -2,8 +2,8 @@
 //!
 //! `served-index <servers> <mount> <command>...` acquires the lock to write and starts the command. The
 //! command rebuilds the index, sends `USR1` to `$SERVED_INDEX_PID`, and goes on as the one that serves
-//! it: from then on the lock is held to read, so others may read the index as well, and whoever wants to
-//! rebuild it waits for all of them. TERM ends it. The README beside this file has a command to try.
+//! it: from then on the lock is held to read, so others may read the index as well, and a process that
+//! wants to rebuild it waits for all of them. TERM ends it. The README beside this file has a command to try.
 
 use std::ffi::OsString;
 use std::io::Write;

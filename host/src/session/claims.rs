@@ -220,8 +220,8 @@ impl Seat {
         }
     }
 
-    /// What is known of a znode that is about to be deleted. Should somebody else have replaced it,
-    /// the watch of its claim tells as soon as a look would.
+    /// What is known of a znode that is about to be deleted. If another client has replaced it, the
+    /// watch of its claim tells; on a server that is behind later than a look after a `sync` would.
     fn sight(&self, znode: &Znode) -> Sight {
         match self.claims().part(&znode.path) {
             Some(part) if part.czxid == znode.czxid && part.watch.fired().is_none() => {

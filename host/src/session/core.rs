@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// Whether the session may be believed in at this very moment. Where something is held, a no is
-    /// for good: who was told it acts on it, so no later answer may revive the session.
+    /// for good: the caller acts on it, so no later answer may revive the session.
     pub(super) fn is_live(&self) -> bool {
         if self.omits(Omission::LookAfterPause) {
             return !self.lost.is_cancelled();

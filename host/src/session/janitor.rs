@@ -145,9 +145,9 @@ fn forget_named(core: &Core, job: &Job) {
 /// What is known of a znode that is to be deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sight {
-    /// Somebody else's may have its name by now.
+    /// Another client's znode may have its name by now.
     None,
-    /// A watch stands that would have told.
+    /// A watch stands, and has not told that it is gone.
     Watched,
 }
 

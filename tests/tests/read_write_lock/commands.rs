@@ -9,7 +9,7 @@ use wok_tests::process::{OrderFile, Program, Running, Signal};
 use wok_tests::{scratch, zookeeper};
 
 /// `wok hold` of the lock with a shell script as its command.
-async fn hold(path: &str, operation: &str, script: &str) -> Result<Running> {
+pub(super) async fn hold(path: &str, operation: &str, script: &str) -> Result<Running> {
     let server = zookeeper::shared().await;
     Program::wok()?
         .args(["hold", "read-write-lock", "--mount", path, "--connect", server.address()])

@@ -5,19 +5,13 @@ use wok_tests::admin::Admin;
 use wok_tests::process::{OrderFile, Program, Running, Signal, Stream};
 use wok_tests::zookeeper;
 
+use super::commands::hold;
+
 /// The example's program, with a shell script as its command.
 async fn index(path: &str, script: &str) -> Result<Running> {
     let server = zookeeper::shared().await;
     Program::new(env!("CARGO_BIN_EXE_served-index"))
         .args([server.address(), path, "sh", "-c", script])
-        .start()
-}
-
-async fn hold(path: &str, operation: &str, script: &str) -> Result<Running> {
-    let server = zookeeper::shared().await;
-    Program::wok()?
-        .args(["hold", "read-write-lock", "--mount", path, "--connect", server.address()])
-        .args([operation, "--", "sh", "-c", script])
         .start()
 }
 
