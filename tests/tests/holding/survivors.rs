@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::{join_all, try_join_all};
-use rustix::process::{Pid, kill_process};
+use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::OnceCell;
 use wok_tests::patience::eventually;
 use wok_tests::process::{OrderFile, Program, Running, Signal, wok_binary};
@@ -199,13 +199,17 @@ impl Scene {
     }
 
     fn strike(&self, whom: Whom, how: How) -> Result<()> {
+        if whom == Whom::Both {
+            // Each acts as soon as it hears of the other's death. A guardian does not hear that wok
+            // is stopped, so that this is how both are struck at one moment.
+            self.stop_wok()?;
+        }
         let signals: &[Signal] = match how {
             How::Stop => &[Signal::STOP],
             How::Kill => &[Signal::KILL],
             How::StopThenTerm => &[Signal::STOP, Signal::TERM],
         };
         for signal in signals {
-            // The guardian first: a guardian that hears of wok's death acts at once.
             if whom != Whom::Wok {
                 kill_process(self.guardian, *signal).context("signal the guardian")?;
             }
@@ -217,6 +221,16 @@ impl Scene {
             // wok is well and holds on: it is asked to give the lock up in order.
             self.holder.signal(Signal::TERM)?;
         }
+        Ok(())
+    }
+
+    /// Stops wok, and comes back when wok has stopped.
+    fn stop_wok(&self) -> Result<()> {
+        self.holder.signal(Signal::STOP)?;
+        let wok = i32::try_from(self.holder.pid()).ok().and_then(Pid::from_raw);
+        let wok = wok.context("a process id")?;
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(wok), options).context("wait for wok to stop")?;
         Ok(())
     }
 
