@@ -19,8 +19,8 @@ pub fn names(children: &Children) -> impl Iterator<Item = String> {
 
 /// The contenders among the children.
 ///
-/// Warns, once in a participant's life, of a contender of another naming: whoever uses that naming
-/// stands in another line, and so the first of both lines hold at once. Costs no request.
+/// Warns, once in a participant's life, of a contender of another naming: the clients that use that
+/// naming stand in another line, and so the first of both lines hold at once. Costs no request.
 pub fn contenders(children: &Children, naming: Naming) -> impl Iterator<Item = Contender> {
     names(children).filter_map(move |name| {
         if naming.is_of_another(&name) && !HAS_WARNED.replace(true) {

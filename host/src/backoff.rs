@@ -7,7 +7,7 @@ use crate::clock::{Clock, SystemClock};
 /// The first pause. An ensemble that elects a leader is back in a fraction of a second.
 const FIRST: Duration = Duration::from_millis(100);
 
-/// The longest: whoever mends something should not have to wait longer to see it work.
+/// The longest: a user who mends something should not have to wait longer to see it work.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Pauses that double up to a limit, each shortened by up to a half at random, so that hosts that

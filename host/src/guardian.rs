@@ -365,7 +365,7 @@ impl Guardian {
         self.kill();
     }
 
-    /// Whoever stopped the guardian did not mean the command to outlive its claim.
+    /// A user who stopped the guardian did not mean the command to outlive its claim.
     fn wake_guardian(&self) {
         if let Some(id) = self.id {
             // Its status is not taken before it reported, so the number is still its own.

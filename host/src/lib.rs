@@ -22,6 +22,8 @@
 //! - Only `session` knows zookeeper-client, only `guest` knows wasmtime.
 //! - Tasks start in [`tasks`] only, so that every one of them is joined.
 //! - Leases are judged by [`clock`], which counts the time that a machine sleeps.
+//!
+//! The tidy tests look after all of them.
 
 mod backoff;
 pub mod clock;

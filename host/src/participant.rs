@@ -2,8 +2,8 @@
 //!
 //! The task owns the instance. It lets one operation run at a time, wakes the component when a
 //! watch of its fires in between, tells the follower what the claim does, and cleans up, whatever
-//! the end. A lost claim or session ends the participant: it is never re-joined behind the back of
-//! whoever relies on it.
+//! the end. A lost claim or session ends the participant: it is never re-joined behind its user's
+//! back.
 
 mod alarm;
 mod call;
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Join {
     }
 }
 
-/// A participant, as whoever joined it sees it. Dropping it ends the participant.
+/// A participant, as the caller that joined it sees it. Dropping it ends the participant.
 #[derive(Debug)]
 pub struct Participant {
     id: Arc<str>,

@@ -48,7 +48,7 @@ fn launcher() -> &'static Mutex<mpsc::Sender<Order>> {
         let (orders, inbox) = mpsc::channel::<Order>();
         let launch = move || {
             for mut order in inbox {
-                // Whoever asked may have failed meanwhile; the child then ends with this process.
+                // The caller may have failed meanwhile; the child then ends with this process.
                 order.reply.send(order.command.spawn()).ok();
             }
         };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, anyhow};
 
 /// How long a fact may keep a test waiting: far beyond what a loaded machine needs, short enough
-/// to fail before whoever runs the tests gives up.
+/// to fail before a user who runs the tests gives up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How often a fact is looked for that nothing announces.

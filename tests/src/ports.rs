@@ -2,7 +2,7 @@
 //!
 //! ZooKeeper cannot be told to pick a port, so one is picked for it. Ports below the range from
 //! which the kernel serves outgoing connections are not taken by accident while a server restarts;
-//! another test process may still pick the same one, so whoever starts a server retries.
+//! another test process may still pick the same one, so the code that starts a server retries.
 
 use std::collections::hash_map::RandomState;
 use std::fs;

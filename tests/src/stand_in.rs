@@ -78,7 +78,7 @@ async fn serve(mut inbox: mpsc::UnboundedReceiver<Asked>, heartbeats: Heartbeats
             }
             _ => Err(Failure::from(Refusal::Unimplemented)),
         };
-        // Whoever asked may have gone.
+        // The caller may have gone.
         reply.send(answer).ok();
     }
 }

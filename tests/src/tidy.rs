@@ -73,7 +73,7 @@ pub struct Check {
 }
 
 /// All the rules.
-pub const CHECKS: [Check; 11] = [
+pub const CHECKS: [Check; 14] = [
     Check { name: "modules are name.rs, not mod.rs", run: layout::no_mod_rs },
     Check { name: "no module is called utils and the like", run: layout::no_vague_names },
     Check { name: "no file is longer than 600 lines", run: layout::no_long_files },
@@ -81,6 +81,9 @@ pub const CHECKS: [Check; 11] = [
     Check { name: "the contract exists once", run: layout::one_contract },
     Check { name: "only the session room knows the client", run: rust::client_in_session },
     Check { name: "only the guest room knows wasmtime", run: rust::wasmtime_in_guest },
+    Check { name: "no recipe is named outside `cli`", run: rust::recipes_in_cli },
+    Check { name: "tasks start in `tasks` only", run: rust::tasks_in_tasks },
+    Check { name: "the session room asks only `clock` for the time", run: rust::time_from_clock },
     Check { name: "no test is switched off or hopes for a panic", run: rust::no_excused_tests },
     Check { name: "no test sleeps", run: rust::no_sleeps },
     Check { name: "every allow has a reason", run: rust::reasoned_allows },

@@ -33,7 +33,7 @@ async fn a_number_is_counted_from_the_command_line() -> Result<()> {
     let admin = Admin::connect(zookeeper::shared().await.address()).await?;
     let path = format!("{}/below/new/parents", zookeeper::unique_path());
     check(&call(&path, &["get"]).await?, "0");
-    assert_eq!(admin.get(&path).await?, None, "whoever reads creates nothing");
+    assert_eq!(admin.get(&path).await?, None, "a read creates nothing");
     check(&call(&path, &["add", "by=5"]).await?, "5");
     check(&call(&path, &["add", "by=-7"]).await?, "-2");
     check(&call(&path, &["compare-and-set", "expected=-2", "value=40"]).await?, "\"set\"");

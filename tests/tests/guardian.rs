@@ -45,8 +45,8 @@ live() { echo "$1" >&9; while [ -e "$LOG" ]; do echo "$1" >>"$LOG"; sleep 0.02; 
 live leader
 "#;
 
-/// A daemon that forks and ends, and does so again in its child, for ever: whoever looks for it
-/// finds that it has moved on.
+/// A daemon that forks and ends, and does so again in its child, for ever: a guardian that looks
+/// for the daemon finds that it has moved on.
 const COMET: &str = r#"
 setsid perl -e '
     while (-e $ENV{LOG}) {

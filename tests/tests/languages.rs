@@ -22,7 +22,7 @@ fn repository() -> Result<&'static Path> {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository's root")
 }
 
-/// Copies an example's files under version control, as whoever starts from it does.
+/// Copies an example's files under version control, as an author who starts from it does.
 fn take(shop: &Workshop, name: &str) -> Result<PathBuf> {
     let example = repository()?.join("examples").join(name);
     let listed = Command::new("git")
@@ -55,7 +55,7 @@ impl Recipe {
         Ok(Recipe { shop, module })
     }
 
-    /// The module is the stock lock to whoever uses it, and asks for no more than that.
+    /// The module is the stock lock to its users, and asks for no more than that.
     fn is_a_lock(&self) -> Result<()> {
         let told = self.shop.report(&format!("wok --output json inspect {}", self.module))?;
         let stock = self.shop.report("wok --output json inspect lock")?;

@@ -110,6 +110,46 @@ fn wasmtime_outside_the_guest_room_is_found() {
 }
 
 #[test]
+fn a_recipe_that_the_host_names_is_found() {
+    let naming = "let stock = \"seat\";\nlet seats = \"seats\";\n";
+    let files = [
+        ("recipes-wasm/seat/src/lib.rs", "//! A seat.\n"),
+        ("host/src/cli/hold.rs", naming),
+        ("host/src/daemon.rs", naming),
+        ("host/src/daemon/tests.rs", naming),
+        ("host/src/modules.rs", "// wok:seat/seat is one\n#[cfg(test)]\nlet it = \"seat\";\n"),
+        ("host/src/guest.rs", "let it = \"wok:seat/seat@0.1.0\";\n"),
+    ];
+    let expected = ["host/src/daemon.rs:1", "host/src/guest.rs:1"];
+    check("no recipe is named outside `cli`", &files, &expected);
+}
+
+#[test]
+fn a_task_that_nobody_joins_is_found() {
+    let starting = "tokio::spawn(work);\ntasks.spawn(\"work\", work);\n";
+    let excused = "// tidy: awaited in the next line\nruntime.spawn_blocking(work);\n";
+    let files = [
+        ("host/src/tasks.rs", starting),
+        ("host/src/daemon.rs", starting),
+        ("host/src/session/diagnose.rs", excused),
+        ("tests/src/proxy.rs", starting),
+    ];
+    check("tasks start in `tasks` only", &files, &["host/src/daemon.rs:1"]);
+}
+
+#[test]
+fn another_clock_in_the_session_room_is_found() {
+    let asking = "// Instant::now() would do\nlet now = Instant::now();\n";
+    let files = [
+        ("host/src/clock.rs", asking),
+        ("host/src/session/contact.rs", asking),
+        ("host/src/cli/test.rs", asking),
+    ];
+    let expected = ["host/src/session/contact.rs:2"];
+    check("the session room asks only `clock` for the time", &files, &expected);
+}
+
+#[test]
 fn an_excused_test_is_found() {
     let text = ["#[test]\n", "#[ign", "ore]\nfn a() {}\n#[should_", "panic(expected = \"b\")]\n"];
     let text = text.concat();

@@ -147,7 +147,7 @@ async fn a_server_that_takes_no_more_connections_is_told_of_and_disturbs_nobody(
     let mut first = holder(&mut waiters).await?;
     let fence = within("its fence", first.fence()).await??;
     assert_eq!(*first.joined_session().state().borrow(), SessionState::Connected);
-    // Whoever leaves makes room.
+    // A participant that leaves makes room.
     first.leave().await?;
     waiters[0].until_there_are(PER_SESSION - 1).await?;
     waiters.push(crowd.wait_in_line().await?);

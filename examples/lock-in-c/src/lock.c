@@ -4,7 +4,7 @@
 //
 // 1. Create an ephemeral sequential znode in the lock's directory, with a GUID in its name.
 // 2. List the directory, without a watch.
-// 3. Whoever has the lowest counter has the lock.
+// 3. The contender with the lowest counter has the lock.
 // 4. Watch the contender with the next lowest counter.
 // 5. Once it is gone, go to 2.
 //
@@ -204,7 +204,7 @@ static bool wait_for_turn(const struct own *own, struct standing *standing, erro
     bool is_gone = wait_until_gone(&path, &was_claim, error);
     recipe_string_free(&path);
     if (!is_gone) return false;
-    // If it was the first of the line, whoever comes later stands behind us: the lock is ours. Only
+    // If it was the first of the line, later contenders stand behind us: the lock is ours. Only
     // the first claims. Any other may have given up its wait while others are still ahead.
     if (standing->ahead == 1 || was_claim) return true;
     if (!look_again(own, standing, error)) return false;
@@ -308,7 +308,7 @@ static void see_in_line(void *context, const struct contender *contender) {
   if (line->length >= 2 * MOST_CONTENDERS) shorten(line);
 }
 
-// Adds a batch of the line to the answer. Whoever has gone since the line was read is left out.
+// Adds a batch of the line to the answer. A contender that has gone since the line was read is left out.
 static bool tell_batch(const struct contender *batch, size_t length, bool is_first,
                        exports_wok_lock_lock_list_contender_t *answer, error_t *error) {
   wok_recipe_zookeeper_request_t reads[OWNERS_AT_ONCE];

@@ -4,7 +4,7 @@
 //
 // 1. Create an ephemeral sequential znode in the lock's directory, with a GUID in its name.
 // 2. List the directory, without a watch.
-// 3. Whoever has the lowest counter has the lock.
+// 3. The contender with the lowest counter has the lock.
 // 4. Watch the contender with the next lowest counter.
 // 5. Once it is gone, go to 2.
 //
@@ -54,7 +54,7 @@ export const lock = {
         if (!standing.isThere) throw { tag: 'no-node' };
         if (standing.ahead === 0) return hold(own); // 3
         const wasClaim = waitUntilGone(DIRECTORY + standing.predecessor); // 4
-        // If it was the first of the line, whoever comes later stands behind us: the lock is ours.
+        // If it was the first of the line, later contenders stand behind us: the lock is ours.
         // Only the first claims. Any other may have given up its wait while others are ahead.
         if (standing.ahead === 1 || wasClaim) return hold(own);
         standing = look(own, getChildren(DIRECTORY)); // 5, 2

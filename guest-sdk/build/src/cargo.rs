@@ -170,7 +170,7 @@ fn read_said(stderr: impl Read, tell: &mpsc::Sender<String>) -> String {
         let Ok(line) = line else { break };
         said.push_str(&line);
         said.push('\n');
-        // Whoever asked listens until both outputs are closed.
+        // `listen` receives until both outputs are closed.
         tell.send(line).ok();
     }
     said

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::history::{ParticipantId, What};
 use crate::{Case, Violation};
 
-/// M2: whoever becomes the first of a line owns until it is deleted, so these times are disjoint.
+/// M2: a contender owns from being first in line until it is deleted: these times are disjoint.
 pub fn check_log(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for contender in case.truth.contenders() {
         let beside = contender.beside.and_then(|beside| case.truth.contender(beside));
@@ -24,7 +24,7 @@ pub fn check_log(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) 
 }
 
 /// M3: the resource behind each mount takes exactly the writes whose fence is not lower than the
-/// highest it has seen, and whoever writes shows a fence of its own. Holds whatever is paused.
+/// highest it has seen, and a writer shows a fence of its own. Holds whatever is paused.
 pub fn check_resource(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let mut highest: BTreeMap<&str, (u64, ParticipantId, usize)> = BTreeMap::new();
     for (at, entry) in case.history.iter().enumerate() {

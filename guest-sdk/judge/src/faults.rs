@@ -92,8 +92,8 @@ impl Faults {
         Some(awake)
     }
 
-    /// Whether the host's connection stood from `from` to `until`, as far as faults go. Whoever lost
-    /// it has it back within a session's timeout, or has lost the session.
+    /// Whether the host's connection stood from `from` to `until`, as far as faults go. A host that
+    /// lost it has it back within a session's timeout, or has lost the session.
     pub fn spared(&self, host: HostId, from: u64, until: u64, timeout: u64) -> bool {
         let strikes = |span: &Span| {
             let over = span.until.is_none_or(|over| over.saturating_add(timeout) >= from);

@@ -64,7 +64,7 @@ fn invalid(case: &Case<'_>, belief: &Belief<'_>, contender: &Contender<'_>) -> O
     Some(format!("{path} was gone since entry {}, before it was asked for", deleted.when.at))
 }
 
-/// W2: whoever waited is granted only after its contender was the first of its line, and what a
+/// W2: a participant is granted only after its contender was the first of its line, and what a
 /// component says of a fence is what it was granted.
 pub fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for belief in case.people.beliefs() {
@@ -88,8 +88,8 @@ pub fn check_condition(case: &Case<'_>, id: &'static str, found: &mut Vec<Violat
 }
 
 /// What a component answers as its fence is the fence of a contender of its own that was first in
-/// line by then. The grant itself may still be on its way to whoever follows, or be withheld because
-/// it has gone stale.
+/// line by then. The grant itself may still be on its way to the application, or be withheld
+/// because it has gone stale.
 fn check_answers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for (call, answered, fence) in granting(case) {
         let (who, operation) = (call.who, call.operation);

@@ -10,8 +10,8 @@ use crate::{Case, Violation};
 /// H1: of the contenders of a line, the event that one is deleted reaches one that had asked to
 /// watch it, beside those that are shared and wait for one that is not, and none that waits is told
 /// that the line's children changed. A host's own watch on what it claims is nobody's wait, nor is
-/// that of somebody who looks on: whoever is no contender when it asks, or has called an operation to
-/// look on. Those who share a session, and so an event, count one by one.
+/// that of an onlooker: a participant that is no contender when it asks, or has called an operation
+/// to look on. Those who share a session, and so an event, count one by one.
 pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let mut herd = Herd::of(case);
     for (at, entry) in case.history.iter().enumerate() {
@@ -123,7 +123,7 @@ impl<'a> Herd<'a> {
         path: &str,
     ) -> Option<Violation> {
         let mut waiters = self.watch_all.remove(path)?;
-        // One-shot: whoever is told has to ask again.
+        // One-shot: a participant that is told has to ask again.
         let woken: Vec<_> = waiters.extract_if(.., |(who, _)| self.is_on(*who, session)).collect();
         let waits =
             |own: &Contender<'_>| own.lives_at(at) && own.first.is_none_or(|first| first.at > at);

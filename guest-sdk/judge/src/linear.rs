@@ -29,7 +29,7 @@ pub struct Operation {
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Taken with a fence, which is higher than all before. Not by whoever has it already.
+    /// Taken with a fence, which is higher than all before. Never by its present holder.
     Acquire(u64),
     /// What was taken with this fence is given back, or lost.
     End(u64),

@@ -33,7 +33,7 @@ pub struct Person<'a> {
     pub mount: &'a str,
     /// How it ended, if it did.
     pub end: Option<End>,
-    /// Whoever asked it to leave has given up what it holds, and what it may come to hold.
+    /// Its application asked it to leave, and gave up what it holds and what it may come to hold.
     is_leaving: bool,
     calls: Vec<usize>,
     beliefs: Vec<usize>,

@@ -1,4 +1,4 @@
-//! Whoever waits is told, and need not ask.
+//! A contender that waits is told, and need not ask.
 
 use crate::history::What;
 use crate::people::Call;

@@ -330,7 +330,7 @@ pub fn session(participant: ParticipantId) -> i64 {
 pub fn good_lock() -> Story {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).write(1, true);
-    // Whoever holds may look who else comes.
+    // The holder may look who else comes.
     story.ask(1, "watch-children", MOUNT).answer_ask(1, None);
     let first = story.contender(1);
     story
@@ -359,7 +359,7 @@ pub fn good_lock() -> Story {
     story.fault(FaultKind::Expiry, 3).expire(3).event(1, "deleted", &third);
     story.event(4, "deleted", &third).win(4).write(4, true).write(3, false).lose(3);
 
-    // A host is killed, and whoever waits goes on.
+    // A host is killed, and the participant that waits goes on.
     story.acquire(1, 5).watch(1, 4);
     let fourth = story.contender(4);
     story.fault(FaultKind::HostKill, 2).wait(TIMEOUT_MS).expire(4).event(1, "deleted", &fourth);

@@ -93,7 +93,7 @@ struct Line<'a> {
     alive: BTreeMap<(i64, usize), Counter>,
     places: BTreeMap<usize, i64>,
     by_stem: BTreeMap<&'a str, usize>,
-    /// Whoever's turn it became, in that order.
+    /// The contenders whose turn it became, in that order.
     turns: Vec<usize>,
 }
 

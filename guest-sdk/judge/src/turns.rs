@@ -1,4 +1,4 @@
-//! Does it go on? Whoever's turn it is gets it, once no fault comes any more.
+//! Does it go on? Once no fault comes any more, the first in line is granted what it waits for.
 
 use crate::history::Outcome;
 use crate::people::{Call, End, Person};
@@ -6,7 +6,7 @@ use crate::truth::Contender;
 use crate::{Case, Stay, Violation};
 
 /// How long a hand-over may take after the last fault, beyond two of the longest session timeouts:
-/// one for the session of whoever was killed, one for a connection to be given up and found again.
+/// one for the session of a killed host, one for a connection to be given up and found again.
 const HAND_OVER_US: u64 = 5_000_000;
 
 /// W1 of a lock's waiters, and E3 of candidates: a contender that is first of its line, and that
@@ -48,8 +48,8 @@ fn is_wanted(case: &Case<'_>, person: &Person<'_>, contender: &Contender<'_>, at
     }
 }
 
-/// W1 and E3 of those who are turned away: whoever waits in line is not answered an error where no
-/// fault was in its way.
+/// W1 and E3 of those who are turned away: a participant that waits in line is not answered an
+/// error where no fault was in its way.
 pub fn check_refusals(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     check_refusals_but(case, id, |_| false, found);
 }

@@ -211,7 +211,7 @@ const CLEARED: [&str; 17] = [
     "DEBUG",
 ];
 
-/// Removes what an outer cargo set. A guest is compiled alike whoever asks for it.
+/// Removes what an outer cargo set. A guest is compiled alike for every caller.
 pub fn clear_environment(command: &mut Command) {
     let starts_with_any = |name: &str, with: &[&str]| with.iter().any(|one| name.starts_with(one));
     for (name, _) in env::vars_os() {

@@ -114,7 +114,7 @@ fn names(ids: &[Id]) -> impl Iterator<Item = &Id> {
     ids.iter().filter(|id| id.scheme == "digest")
 }
 
-/// A list as it is stored: without repetitions, and `auth` replaced by whoever asks.
+/// A list as it is stored: without repetitions, and `auth` replaced by the asking client's names.
 ///
 /// # Errors
 /// [`ErrorCode::InvalidAcl`] if it is empty, or holds an id that its scheme does not know.

@@ -61,7 +61,7 @@ impl EmbeddedZooKeeper {
             match Server::start(options).await {
                 Ok(server) => {
                     let status = server.status().clone();
-                    // Whoever starts it waits here until it is told one or the other.
+                    // The thread that starts the server waits until it is told one or the other.
                     started.send(Ok((server.connect_string(), status))).ok();
                     tokio::select! {
                         () = end.cancelled() => {}

@@ -216,7 +216,7 @@ impl Member {
         self.replica.begin(zxid);
     }
 
-    /// The leader's next txn: applies it, tells watchers, then answers whoever asked for it.
+    /// The leader's next txn: applies it, tells watchers, then answers the client that asked.
     pub fn commit(&mut self, proposal: &Proposal, now: Now) {
         let Proposal { origin, header, txn } = proposal;
         let applied = self.replica.apply(header, txn);

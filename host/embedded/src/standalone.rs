@@ -13,8 +13,8 @@ use crate::txn::Txn;
 
 /// A server without ensemble.
 ///
-/// What clients ask is prepared at once and waits in [`Standalone::prepared`]; whoever drives it
-/// writes that to a log, forces the log once for all of it, and then calls
+/// What clients ask is prepared at once and waits in [`Standalone::prepared`]; the task that drives
+/// the server writes that to a log, forces the log once for all of it, and then calls
 /// [`Standalone::commit`], which answers.
 #[derive(Debug)]
 pub struct Standalone {

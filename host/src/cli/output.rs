@@ -97,7 +97,7 @@ impl Printer {
                 let fields = base(&[("name", json!(event)), ("detail", Value::Object(detail))]);
                 ("recipe-event", fields, text)
             }
-            // The others are told by whoever acts on them.
+            // The commands that act on the other notices tell them.
             _ => return,
         };
         let fields: Vec<(&str, Value)> =
@@ -160,7 +160,7 @@ impl Printer {
             Output::Text => plain_text::json(&format!("{answer:#}")),
             Output::Json => answer.to_string(),
         };
-        // Whoever closed our output does not want to know.
+        // A reader that closed our output does not want to know.
         writeln!(io::stdout(), "{text}").ok();
     }
 
@@ -191,7 +191,7 @@ impl Printer {
     }
 
     fn out(&self, line: &str) {
-        // Whoever closed our output does not want to know.
+        // A reader that closed our output does not want to know.
         writeln!(io::stdout(), "{}", self.shown(line)).ok();
     }
 

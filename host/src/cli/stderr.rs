@@ -1,4 +1,4 @@
-//! Standard error, for commands that must not wait for whoever reads it.
+//! Standard error, for commands that must not wait for its reader.
 //!
 //! A log collector stalls, a terminal is stopped with Ctrl-S, a parent reads nothing: then a write
 //! blocks for as long as that lasts, and with it the heartbeats of a session and the deadlines of a
@@ -61,7 +61,7 @@ pub(super) fn finish() {
 pub(super) fn say(line: &str) {
     match OUTLET.get() {
         Some(outlet) => outlet.push(format!("{line}\n").into_bytes(), Kind::Said),
-        // Whoever closed our output does not want to know.
+        // A reader that closed our output does not want to know.
         None => drop(writeln!(io::stderr(), "{line}")),
     }
 }
@@ -180,7 +180,7 @@ impl Outlet {
                         self.queue().writes += u64::from(taken > 0);
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    // Whoever closed our output does not want to know.
+                    // A reader that closed our output does not want to know.
                     Err(_) => break,
                 }
             }

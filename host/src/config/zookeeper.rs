@@ -211,7 +211,7 @@ pub(super) fn read_path(text: &str) -> Result<ZnodePath, BadValue> {
 enum Standing {
     /// Somebody that `auth` or `sasl` names.
     Login,
-    /// Whoever the client certificate names, if the servers look at it.
+    /// The user that the client certificate names, if the servers look at the certificate.
     Certificate,
     /// Nobody in particular.
     Nobody,
@@ -256,7 +256,7 @@ fn acl_by_default(section: &Section<'_>, standing: Standing, report: &mut Report
     }
     report.warning(
         section.place(),
-        "the znodes of this host are open: whoever reaches the ensemble can delete a claim",
+        "the znodes of this host are open: all who reach the ensemble can delete a claim",
         "give `auth`, or write `acl = \"open\"` if that is meant",
     );
     Acl::Open

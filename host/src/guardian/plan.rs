@@ -128,8 +128,8 @@ impl Plan {
         Some(at.saturating_duration_since(now))
     }
 
-    /// Until when whoever acts on this plan has something to show for it: at the deadline the kill
-    /// begins, and from then on it is tried again and again.
+    /// Until when the guardian has something to show for this plan: at the deadline the kill
+    /// begins, and from then on the guardian tries it again and again.
     pub(super) fn next_sign_of_life(&self, now: Boottime) -> Boottime {
         match self.phase {
             Phase::Running | Phase::Stopping { .. } => self.deadline,

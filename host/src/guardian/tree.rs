@@ -27,8 +27,8 @@ pub(super) struct Process {
 /// All descendants of this process, the nearest first.
 ///
 /// Complete only for those that existed before the call: the caller repeats it until `wait` finds
-/// no child. That is enough because this process is a subreaper: whoever loses its parent becomes
-/// its child, so nobody leaves the tree.
+/// no child. That is enough because this process is a subreaper: a descendant that loses its parent
+/// becomes this process's child, so none leaves the tree.
 pub(super) fn descendants() -> io::Result<Vec<Pid>> {
     Ok(with_descendants(&processes()?, [getpid()]).skip(1).collect())
 }
@@ -60,8 +60,8 @@ pub(super) fn signal_descendants(signal: Signal) {
     }
 }
 
-/// The direct children of this process's first thread, among them whoever lost its parent, without
-/// a look at the rest of the machine.
+/// The direct children of this process's first thread, among them descendants that lost their
+/// parents, without a look at the rest of the machine.
 ///
 /// A process that forks, exits, and does the same in its child again has moved on by the time a
 /// whole scan is done. Each of its generations becomes this process's child, and this is short

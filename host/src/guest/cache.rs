@@ -88,8 +88,8 @@ pub(super) fn open(path: &Path) -> Result<Cache, CacheError> {
     Cache::new(config).map_err(|source| CacheError::Unusable { path: path.to_owned(), source })
 }
 
-/// Checks every directory above a path, link by link, as far as it is there: whoever can write to one
-/// of them can put something else in the place of what is below it.
+/// Checks every directory above a path, link by link, as far as it is there: a user who can write
+/// to one of them can put something else in the place of what is below it.
 fn check_way(path: &Path, own: u32) -> Result<(), CacheError> {
     let io_error = |source| CacheError::Io { path: path.to_owned(), source };
     let absolute = std::path::absolute(path).map_err(io_error)?;
@@ -142,8 +142,8 @@ fn parts(path: &Path) -> Vec<OsString> {
 }
 
 /// What lets somebody else than this user and root change what is below, if anything does. In a
-/// directory with the sticky bit, as `/tmp`, everybody can only remove what is his own. A link cannot
-/// be changed but by whoever can write to the directory it is in, and has no mode of its own.
+/// directory with the sticky bit, as `/tmp`, everybody can only remove what is his own. Only a user
+/// who can write to a link's directory can change the link, which has no mode of its own.
 fn problem_on_the_way(metadata: &Metadata, own: u32) -> Option<String> {
     let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
     if owner != own && owner != 0 {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// The operation that a participant has under way, as far as cancelling it goes.
 ///
 /// Cancelling does not stop the component: its host calls answer `cancelled`, so that it withdraws
-/// and returns. Whoever cancels also bounds how long it waits for that.
+/// and returns. The task that cancels also bounds how long it waits for that.
 #[derive(Debug, Default)]
 pub struct OperationScope {
     is_cancelled: AtomicBool,

@@ -18,7 +18,7 @@ use crate::session::Watch;
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) surroundings: Surroundings,
-    /// Shared with whoever polls its calls.
+    /// Shared with the instance's `Metered` calls.
     pub(super) turn: Arc<Turn>,
     pub(super) growth: Growth,
     pub(super) watches: Slab<OwnedWatch>,

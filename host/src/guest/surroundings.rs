@@ -66,7 +66,7 @@ pub trait Voice: Send + Sync {
 /// How much a line of the log matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogLevel {
-    /// For whoever debugs the recipe.
+    /// For an author who debugs the recipe.
     Debug,
     /// Worth a line.
     Info,

@@ -43,8 +43,8 @@ pub enum Instruction {
 }
 
 /// Runs a command until it ends or the claim does, with `WOK_FENCE` and `WOK_CLAIM_PATH` in its
-/// environment. While it runs, the claim's znodes are not
-/// deleted by this host, so that whoever holds it next finds nothing of the command alive.
+/// environment. While the command runs, this host does not delete the claim's znodes, so that the
+/// next holder finds nothing of the command alive.
 ///
 /// The guardian is told the deadline by one of `tasks`: it waits for nobody else. `observe` sees every
 /// notice that leaves the command running, and must not wait either.

@@ -41,7 +41,7 @@ impl Alarm {
         Alarm { bell, waker }
     }
 
-    /// Whether it rang since this was last asked. If so, whoever asks polls its futures, all of
+    /// Whether it rang since this was last asked. If so, the caller polls its futures, all of
     /// them, with [`Self::waker`].
     pub(super) fn rang(&self, context: &Context<'_>) -> bool {
         // First, so that no ring is missed by both.

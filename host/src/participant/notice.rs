@@ -226,7 +226,7 @@ impl Follower {
                         return Some(notice);
                     }
                 }
-                // Whoever keeps up has nothing to keep room for, and there may be thousands.
+                // A follower that keeps up needs no room kept, and there may be thousands of them.
                 queue.notices = VecDeque::new();
                 if queue.ended {
                     return None;

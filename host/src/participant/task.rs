@@ -254,8 +254,8 @@ enum Intake<'a> {
 /// A call into the component, and whatever else may happen meanwhile. Once `withdrawn` completes, or
 /// the participant is to end, the operation is cancelled and has a grace to return in.
 ///
-/// A future by hand, and what it polls is pinned by whoever starts it: one of `select` keeps room for
-/// all that it is given twice.
+/// A future by hand, and the caller that starts it pins what it polls: one of `select` keeps room
+/// for all that it is given twice.
 struct Meanwhile<'a, C, L, W> {
     call: Pin<&'a mut C>,
     lost: Pin<&'a mut L>,

@@ -42,6 +42,7 @@ async fn probe(host: &str, tls: Option<Tls>, blocking: &Handle) -> String {
         return "no address is known for it".to_owned();
     };
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
+    // tidy: it ends by itself after two steps, and its answer is awaited here
     let probed = blocking.spawn_blocking(move || reach(address, &name, tls.as_ref()));
     probed.await.unwrap_or_else(|failed| format!("it could not be probed: {failed}"))
 }

@@ -21,7 +21,7 @@ use crate::clock::{Boottime, Clock};
 use crate::tasks::Tasks;
 
 /// One session, from connect to its end. It is never replaced by another under the same value:
-/// after a loss, whoever wants to go on opens a new one.
+/// after a loss, a caller that wants to go on opens a new one.
 #[derive(Debug)]
 pub struct Session {
     core: Arc<Core>,

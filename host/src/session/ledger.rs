@@ -83,8 +83,8 @@ impl Ledger {
         id
     }
 
-    /// Enters what was created. An earlier znode at that path is gone, then, whoever deleted it:
-    /// answers its `czxid`.
+    /// Enters what was created. An earlier znode at that path is gone, then, no matter which client
+    /// deleted it: answers the earlier znode's `czxid`.
     pub(super) fn known(&mut self, id: EntryId, znode: Znode) -> Option<i64> {
         let earlier = self.find(&znode.path).map(|earlier| earlier.czxid);
         self.forget(&znode.path);

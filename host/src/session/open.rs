@@ -13,9 +13,9 @@ use crate::tasks::Tasks;
 /// Opens a session, trying every host once.
 ///
 /// It lives on the runtime that this is called in, beside the participants: an answer reaches
-/// whoever waits for it without a change of threads. Code of components gives way in time for its
-/// heartbeats (see the guest room); whatever else blocks the threads of that runtime for as long
-/// as a part of the session timeout, loses the session.
+/// the participant that waits for it without a change of threads. Code of components gives way in
+/// time for its heartbeats (see the guest room); whatever else blocks the threads of that runtime
+/// for as long as a part of the session timeout, loses the session.
 ///
 /// # Errors
 /// No host answered, or a host refused the credentials; the error names the hosts.

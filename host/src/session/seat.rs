@@ -244,7 +244,7 @@ impl Seat {
     }
 
     /// Something that runs only while the claim is held. As long as the token lives, and the
-    /// session, the claim's znodes are not deleted: whoever gets the claim next must find it gone.
+    /// session, the claim's znodes are not deleted: the next holder must find it gone.
     pub fn depend(&self) -> TaskTrackerToken {
         self.dependents.token()
     }

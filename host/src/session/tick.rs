@@ -15,6 +15,7 @@ pub(super) async fn learn(core: Arc<Core>) {
 
 async fn ask(core: &Core) {
     let heartbeat = core.timing().heartbeat();
+    // tidy: no lease is judged by it, and to ask later than that harms nobody
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + heartbeat, heartbeat);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -55,7 +55,7 @@ impl Kin {
 
 impl Watch {
     /// A watch that fires when `fired` completes. It may never complete: a session that ends takes
-    /// its watches with it, and whoever waits learns that from the session.
+    /// its watches with it, and the participant that waits learns that from the session.
     pub fn new(fired: BoxFuture<'static, Event>) -> Self {
         Watch { fired: fired.shared(), seen: None, claimed_by: Arc::default() }
     }

@@ -235,7 +235,7 @@ impl Running {
     async fn work(&self, joined: &Joined, time: Duration) {
         let until = Instant::now() + time;
         loop {
-            // Asked in this very moment, as whoever relies on a claim must.
+            // Asked in this very moment, as an application that relies on a claim must.
             let fence = joined.beliefs.fence();
             let Some(fence) = fence.filter(|_| joined.participant.holds()) else { return };
             self.world.write(joined.id, fence);
@@ -262,7 +262,8 @@ async fn follow(
     mut asked: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
 ) {
     loop {
-        // Cancel-safe, both; and whoever asks is answered when there is nothing left to tell.
+        // Cancel-safe, both; and the application that asks is answered when there is nothing left
+        // to tell.
         let notice = tokio::select! {
             biased;
             notice = follower.next() => notice,

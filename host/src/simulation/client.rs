@@ -229,7 +229,7 @@ impl Inner {
                 let watch = |armed| self.arm(armed, &request);
                 let reply = frames::reply(&request, error, &body, watch);
                 self.remove_deferred(&request);
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 answer.send(reply).ok();
             }
             Err(malformed) => tracing::error!(%malformed, "host bug: a frame cannot be read"),
@@ -259,7 +259,7 @@ impl Inner {
             .flatten()
             .collect();
         drop(state);
-        // Whoever watched may have lost interest.
+        // The caller that set the watch may have lost interest.
         for waiting in fired {
             waiting.send(event).ok();
         }

@@ -1,5 +1,5 @@
 //! Where the tasks of a run are polled: one after the other, in the order in which they were
-//! started, whoever woke them in which order. The runtime's own order would do but for what is
+//! started, not in that in which they were woken. The runtime's own order would do but for what is
 //! woken at once by one change: that is woken in a random order.
 
 use std::collections::{BTreeMap, BTreeSet};

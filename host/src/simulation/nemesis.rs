@@ -183,7 +183,8 @@ impl Nemesis {
         self.heal_after(lasts, FaultKind::Lag, None, heal);
     }
 
-    /// Whoever it is about, or is in flight on a host, or has been there the longest.
+    /// The participant that the fault is about, or one that has a host call in flight, or the one
+    /// that has been on the host the longest.
     fn victim(&self, host: HostId, by: Option<ParticipantId>) -> Option<(ParticipantId, Alive)> {
         let in_flight = by.or_else(|| self.world.recorder.in_flight(host));
         let alive = self.world.alive(host);
@@ -224,7 +225,7 @@ impl Nemesis {
         heal: impl FnOnce() + Send + 'static,
     ) {
         let world = Arc::clone(&self.world);
-        // An election takes its time, whoever wants it to end.
+        // An election takes its time, even when the time of faults is over.
         let over = match fault {
             FaultKind::LeaderChange => CancellationToken::new(),
             _ => self.over.clone(),

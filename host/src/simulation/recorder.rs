@@ -108,7 +108,7 @@ impl Recorder {
         self.state().ambushes.entry((host, name.to_owned(), nth)).or_default().push(ambush);
     }
 
-    /// Whoever is in flight on a host.
+    /// A participant of this host that has a host call in flight.
     pub(super) fn in_flight(&self, host: HostId) -> Option<ParticipantId> {
         let state = self.state();
         state.in_flight.values().find(|call| call.host == host).map(|call| call.participant)

@@ -237,8 +237,8 @@ impl Servers {
                         return serving.member.moved(connection, now);
                     }
                 }
-                // One that follows serves whoever is connected to it until it hears of the
-                // session's end.
+                // A follower serves a client that is connected to it until the follower hears of
+                // the session's end.
                 None => drop(serving.touched.insert(session)),
             }
         }

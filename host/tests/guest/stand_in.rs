@@ -210,7 +210,7 @@ impl Tree {
         let armed = std::mem::take(&mut self.armed);
         for one in armed {
             if one.path == path && one.of == of {
-                // Whoever armed it may have dropped it.
+                // The component that armed it may have dropped it.
                 one.fire.send(event).ok();
             } else {
                 self.armed.push(one);

@@ -257,7 +257,7 @@ mod tests {
     fn all_others_go_and_wait_for_the_lowest() {
         assert_eq!(depart("b", ["b", "a", "c"]), Departure::GoAndWaitFor("a"));
         assert_eq!(depart("c", ["b", "a"]), Departure::GoAndWaitFor("a"));
-        // It has deleted its znode, and whoever was the lowest has died.
+        // It has deleted its znode, and the member that was the lowest has died.
         assert_eq!(depart("a", ["b", "c"]), Departure::GoAndWaitFor("b"));
     }
 

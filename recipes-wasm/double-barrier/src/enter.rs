@@ -89,7 +89,7 @@ impl Attempt<'_> {
         writes.extend(inside.iter().map(|name| check(path_of(self.number, name))));
         inside.push(self.name.to_owned());
         if count(&inside, self.size) != Count::Enough {
-            // Some of the children were no members; or whoever came last has yet to open it.
+            // Some of the children were no members; or the last member has yet to open it.
             return self.join(watch);
         }
         let round = Round { size: self.size, inside };
@@ -150,7 +150,7 @@ impl Attempt<'_> {
     /// Steps 4 to 6, with a znode there: opens the generation if all are there, and waits until
     /// somebody has.
     ///
-    /// Whoever comes as the last of those who make a round sees all of them, and goes on until the
+    /// The member that comes last of those who make a round sees all of them, and goes on until the
     /// generation has opened or some of them have gone. So the others need not count again.
     fn wait(&self, own: Named, children: Children, mut watch: Watch) -> Result<Tried, Error> {
         let mut members: Vec<String> = members(&children).collect();

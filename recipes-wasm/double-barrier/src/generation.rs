@@ -130,7 +130,7 @@ fn bury(newest: i32) -> Result<(), Error> {
             .map(|number| Request::Delete(VersionRequest { path: path(*number), version: None }))
             .collect();
         // Those that have members are refused, and so they should be. What else goes wrong is left
-        // to whoever creates the next one.
+        // to the member that creates the next one.
         pipeline(&deletes);
     }
     Ok(())

@@ -76,7 +76,7 @@ impl Finished {
                     return Ok(());
                 }
                 Err(MultiError { error: Error::BadVersion | Error::NodeExists, .. }) => {}
-                // Somebody who came too late has a znode there: whoever creates the next one buries it.
+                // A latecomer has a znode there: the creator of the next one buries this one.
                 Err(_) => break,
             }
         }

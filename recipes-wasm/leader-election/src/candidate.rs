@@ -46,7 +46,7 @@ impl Candidate {
         let next = match &place {
             Place::Leads { .. } => Ok(place),
             Place::Waits { watch, then } => match (watch.fired(), then) {
-                // Only a leader claims, so whoever stood before it had gone.
+                // Only a leader claims, so all candidates before it had gone.
                 (Some(Event::ClaimDeleted), _) | (Some(Event::Deleted), Then::Lead) => lead(&own),
                 _ => look(&own, naming, tag),
             },

@@ -21,7 +21,7 @@ pub(crate) enum Step {
 /// What the predecessor's going means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It led, and whoever comes later stands behind us: we lead.
+    /// It led, and later candidates stand behind us: we lead.
     Lead,
     /// It may have been a candidate that withdrew: look who is ahead now.
     LookAgain,

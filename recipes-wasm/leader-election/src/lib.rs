@@ -8,7 +8,7 @@
 //!
 //! Steps 1 and 2 are sent together: ZooKeeper carries them out in their order.
 //!
-//! When it is gone: list again; whoever has the lowest counter leads; otherwise watch as in step 3.
+//! When it is gone: list again; lead if no counter is lower, otherwise watch as in step 3.
 //! (If the one that went was the first, there is nobody left to look for.) The text leaves open
 //! whether a leader knows that it leads: it is told by `elected`, and can tell others by `announce`.
 

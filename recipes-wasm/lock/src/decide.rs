@@ -21,7 +21,7 @@ pub(crate) enum Step {
 /// What the predecessor's going means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It was the first, and whoever comes later stands behind us: the lock is ours.
+    /// It was the first, and later contenders stand behind us: the lock is ours.
     Hold,
     /// It may have given up its wait while others are still ahead.
     LookAgain,

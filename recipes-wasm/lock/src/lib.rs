@@ -4,7 +4,7 @@
 //!
 //! 1. Create an ephemeral sequential znode in the lock's directory, with a GUID in its name.
 //! 2. List the directory, without a watch.
-//! 3. Whoever has the lowest counter has the lock.
+//! 3. The contender with the lowest counter has the lock.
 //! 4. Watch the contender with the next lowest counter. (The text says `exists`; reading the data
 //!    leaves no watch behind where the znode is already gone.)
 //! 5. Once it is gone, go to 2. (Unless it was the first, as it was if it had claimed its znode: then

@@ -47,7 +47,7 @@ pub(crate) enum Step {
 /// What the predecessor's going means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// It was the only one in the way, and whoever comes later stands behind us: the lock is ours.
+    /// It was the only one in the way, and later contenders stand behind us: the lock is ours.
     Hold,
     /// It is a writer, with others before it. If it had the lock, they have gone before, and the lock is
     /// ours; it may also have given up its wait.

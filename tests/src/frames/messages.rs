@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::{Fields, Malformed, Opcode};
 
-/// What proves a session to be one's own: whoever has it can take the session over or close it.
+/// What proves a session to be one's own: a client that has the key can take the session over or
+/// close it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey {
     /// The session's id.

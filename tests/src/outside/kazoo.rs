@@ -50,7 +50,7 @@ pub fn install() -> Result<Kazoo> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
     let place = root.join("target/kazoo");
     fs::create_dir_all(root.join("target"))?;
-    // One installs it, and whoever else wants it waits.
+    // One test installs kazoo, and the others that want it wait.
     let lock = File::create(place.with_extension("lock"))?;
     lock.lock().context("wait for another test that installs kazoo")?;
     let ready = place.join("ready");

@@ -29,7 +29,7 @@ fn has_variable(process: u32, wanted: &str) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
 }
 
-/// Kills whoever has the mark, and whoever gets it meanwhile.
+/// Kills the processes that have the mark, and those that get it meanwhile.
 pub(super) fn kill(mark: &str) {
     let wanted = format!("{VARIABLE}={mark}");
     // A process can start others only while it lives, so this ends; the bound is for a fork bomb.

@@ -81,8 +81,8 @@ async fn serve(mut client: TcpStream, line: &Line, wiring: &Wiring) {
     }
 }
 
-/// Connects to the server. One that was just elected may not listen yet, and whoever is to follow
-/// it would hold another election instead of trying again.
+/// Connects to the server. A leader that was just elected may not listen yet, and a server that is
+/// to follow it would hold another election instead of trying again.
 async fn reach(wiring: &Wiring) -> io::Result<TcpStream> {
     let began = Instant::now();
     loop {

@@ -1,5 +1,7 @@
 //! What Rust code may say where.
 
+use std::collections::BTreeSet;
+
 use super::{File, Finding};
 
 /// The lines that hold code: comments may talk about anything.
@@ -16,19 +18,24 @@ fn names_crate(line: &str, name: &str) -> bool {
     })
 }
 
+/// Whether a file is the room's own or below it.
+fn is_in(file: &File, room: &str) -> bool {
+    let within = file.path.strip_prefix(room);
+    within.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+/// The host's code outside a room.
+fn outside<'a>(files: &'a [File], room: &'a str) -> impl Iterator<Item = &'a File> {
+    let is_hosts = |file: &&File| file.is_rust() && file.path.starts_with("host/src/");
+    files.iter().filter(is_hosts).filter(move |file| !is_in(file, room))
+}
+
 fn only_in(files: &[File], name: &str, room: &str) -> Vec<Finding> {
-    let (file_of_room, below) = (format!("{room}.rs"), format!("{room}/"));
-    let is_outside = |file: &&File| {
-        file.is_rust()
-            && file.path.starts_with("host/src/")
-            && file.path != file_of_room
-            && !file.path.starts_with(&below)
-    };
     let findings = |file: &File| -> Vec<Finding> {
         let lines = code(file).filter(|(_, line)| names_crate(line, name));
         lines.map(|(number, _)| file.finding(number, format!("only {room} knows {name}"))).collect()
     };
-    files.iter().filter(is_outside).flat_map(findings).collect()
+    outside(files, room).flat_map(findings).collect()
 }
 
 pub(super) fn client_in_session(files: &[File]) -> Vec<Finding> {
@@ -37,6 +44,57 @@ pub(super) fn client_in_session(files: &[File]) -> Vec<Finding> {
 
 pub(super) fn wasmtime_in_guest(files: &[File]) -> Vec<Finding> {
     only_in(files, "wasmtime", "host/src/guest")
+}
+
+pub(super) fn recipes_in_cli(files: &[File]) -> Vec<Finding> {
+    let recipe = |file: &File| {
+        let (recipe, _) = file.path.strip_prefix("recipes-wasm/")?.split_once('/')?;
+        Some(recipe.to_owned())
+    };
+    let recipes: BTreeSet<String> = files.iter().filter_map(recipe).collect();
+    let names = |line: &str| {
+        recipes.iter().find(|recipe| {
+            line.contains(&format!("\"{recipe}\"")) || line.contains(&format!("wok:{recipe}/"))
+        })
+    };
+    let findings = |file: &File| -> Vec<Finding> {
+        let tests_from = tests_from(file);
+        let named = code(file).filter_map(|(number, line)| Some((number, names(line)?)));
+        named
+            .filter(|(number, _)| *number < tests_from)
+            .map(|(number, recipe)| {
+                file.finding(number, format!("to the host {recipe} is a component like any other"))
+            })
+            .collect()
+    };
+    outside(files, "host/src/cli").flat_map(findings).collect()
+}
+
+pub(super) fn tasks_in_tasks(files: &[File]) -> Vec<Finding> {
+    const STARTS: [&str; 5] =
+        ["tokio::spawn(", "task::spawn(", "spawn_local(", "spawn_blocking(", "JoinSet"];
+    let findings = |file: &File| -> Vec<Finding> {
+        code(file)
+            .filter(|(_, line)| STARTS.iter().any(|start| line.contains(start)))
+            .filter(|(number, _)| !file.is_excused(*number))
+            .map(|(number, _)| file.finding(number, "start it with `Tasks`, which joins it"))
+            .collect()
+    };
+    outside(files, "host/src/tasks").flat_map(findings).collect()
+}
+
+pub(super) fn time_from_clock(files: &[File]) -> Vec<Finding> {
+    let findings = |file: &File| -> Vec<Finding> {
+        code(file)
+            .filter(|(_, line)| ["Instant", "SystemTime"].iter().any(|clock| line.contains(clock)))
+            .filter(|(number, _)| !file.is_excused(*number))
+            .map(|(number, _)| {
+                file.finding(number, "a machine that sleeps stops this clock: use `clock`")
+            })
+            .collect()
+    };
+    let session = files.iter().filter(|file| file.is_rust() && is_in(file, "host/src/session"));
+    session.flat_map(findings).collect()
 }
 
 pub(super) fn no_excused_tests(files: &[File]) -> Vec<Finding> {
@@ -57,16 +115,20 @@ fn calls(line: &str, name: &str) -> bool {
     })
 }
 
+/// The first line of a file's tests.
+fn tests_from(file: &File) -> usize {
+    let path = &file.path;
+    if path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("/tests.rs") {
+        return 0;
+    }
+    // By convention the tests of a module are its last part.
+    let unit_tests = file.lines().find(|(_, line)| line.trim() == "#[cfg(test)]");
+    unit_tests.map_or(usize::MAX, |(number, _)| number)
+}
+
 pub(super) fn no_sleeps(files: &[File]) -> Vec<Finding> {
     let findings = |file: &File| -> Vec<Finding> {
-        let is_test = file.path.starts_with("tests/") || file.path.contains("/tests/");
-        // By convention the tests of a module are its last part.
-        let unit_tests = file.lines().find(|(_, line)| line.trim() == "#[cfg(test)]");
-        let tests_from = match (is_test, unit_tests) {
-            (true, _) => 0,
-            (false, Some((number, _))) => number,
-            (false, None) => usize::MAX,
-        };
+        let tests_from = tests_from(file);
         let sleeps = |line: &str| ["sleep", "sleep_until"].iter().any(|name| calls(line, name));
         code(file)
             .filter(|(number, line)| *number >= tests_from && sleeps(line))

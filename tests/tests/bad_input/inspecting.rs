@@ -61,7 +61,7 @@ async fn a_stock_module_tells_its_operations_and_config_in_its_own_words() -> Re
 async fn who_judges_a_module_and_who_says_how_it_is_used_is_told() -> Result<()> {
     let (text, report) = inspect("lock").await?;
     let judge = &report["judge"];
-    // The stock recipes' judges come beside them, as for whoever forks an interface.
+    // The stock recipes' judges come beside them, as they do for an author who forks an interface.
     assert_eq!(judge["name"], "stock lock", "{judge}");
     let digest = judge["sha256"].as_str().context("a digest")?;
     assert!(digest.len() == 64 && text.contains(digest), "{text}");

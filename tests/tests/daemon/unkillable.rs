@@ -75,7 +75,7 @@ async fn a_command_that_cannot_be_killed_holds_up_its_own_recipe_only() -> Resul
     let wok = wok_binary()?;
     fs::hard_link(&wok, file("wok")).or_else(|_| fs::copy(&wok, file("wok")).map(drop))?;
     fs::copy("/usr/bin/setpriv", file("exempt"))?;
-    // For nobody alone: whoever runs it can become root.
+    // For the user `nobody` alone: a user who runs it can become root.
     chown(file("exempt"), Some(0), Some(NOBODY))?;
     fs::set_permissions(file("exempt"), Permissions::from_mode(0o4710))?;
     fs::create_dir(file("cache"))?;

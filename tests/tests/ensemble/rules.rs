@@ -122,7 +122,8 @@ async fn a_claim_that_a_follower_confirms_from_the_past_is_lost_when_it_catches_
     assert_eq!(fence, stat.czxid.unsigned_abs());
     let mut lost = pin!(seat.until_claim_lost());
     assert_eq!(lost.as_mut().now_or_never(), None);
-    // The next in line is behind the same txn: whoever sees the deletion has a higher fence.
+    // The next in line is behind the same txn: a contender that sees the deletion has a higher
+    // fence.
     let (_, next) = scene
         .admin
         .create_as(CreateMode::EphemeralSequential, &format!("{}/next-", scene.path), b"")

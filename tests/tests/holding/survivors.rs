@@ -1,5 +1,5 @@
-//! Nothing of a command outlives its claim, whoever is stopped or killed, wok, its guardian or
-//! both, and whatever the command's processes have done to be forgotten.
+//! Nothing of a command outlives its claim, whether wok, its guardian or both are stopped or
+//! killed, and whatever the command's processes have done to be forgotten.
 //!
 //! Every scene is played on two grounds. Where control groups can be made (as root here), the
 //! command has one of its own and nothing escapes. Another user can make none, and wok finds the

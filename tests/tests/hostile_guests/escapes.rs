@@ -6,7 +6,7 @@ use wok_tests::admin::Znode;
 
 use crate::scene::{Guest, Scene};
 
-/// Refused as they are, whoever is asked: none is normalised into something else.
+/// Refused as they are by every host call: none is normalised into something else.
 const MALFORMED: [&str; 26] = [
     "",
     "a",

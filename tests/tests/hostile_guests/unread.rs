@@ -270,7 +270,7 @@ while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
             assert_eq!(exits(&running).await?, Some(0), "{reader:?}");
             slow.read() + &pipe.read()?
         }
-        // What was dropped is told to whoever reads again.
+        // Once the reader reads again, wok tells how many lines it dropped.
         None => {
             pipe.until("lines were dropped here").await?;
             running.signal(Signal::TERM)?;

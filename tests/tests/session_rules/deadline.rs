@@ -61,7 +61,7 @@ async fn a_session_that_was_given_up_stays_lost_when_the_connection_comes_back()
         assert_eq!(outcome, Err(Failure::SessionLost));
     }
     assert_eq!(*room.session.state().borrow(), SessionState::Lost(SessionLoss::Deadline));
-    // Whoever opens the next one drops this one, and its znodes go.
+    // A caller that opens the next session drops this one, and its znodes go.
     let Room { session, admin, proxy, .. } = room;
     drop(seat);
     drop(session);

@@ -119,7 +119,7 @@ impl Crowd {
         }
     }
 
-    /// Ends the sessions, whoever is on them.
+    /// Ends the sessions and the participants on them.
     pub(crate) async fn close(self) -> Result<()> {
         within("the sessions to close", self.epochs.close()).await?;
         within("all participants to end", self.epochs.host().shut_down()).await

@@ -2,7 +2,7 @@
 //!
 //! 1. Create an ephemeral sequential znode in the seat's directory, with a GUID in its name.
 //! 2. List the directory.
-//! 3. Whoever has the lowest counter has the seat. Everybody else deletes the own znode and leaves.
+//! 3. The participant with the lowest counter has the seat. Any other deletes its znode and leaves.
 
 mod bindings;
 mod decide;

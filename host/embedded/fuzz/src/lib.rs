@@ -16,8 +16,8 @@ use std::alloc::System;
 use cap::Cap;
 
 /// What an input may have allocated at any moment: the longest frame that a server takes unless it
-/// is told otherwise. Inputs are far shorter, so that whoever trusts a length they claim gets
-/// past it.
+/// is told otherwise. Inputs are far shorter, so that a target that trusts a length they claim gets
+/// past this limit.
 pub const MEMORY: usize = 0xf_ffff;
 
 /// The longest input of any use.

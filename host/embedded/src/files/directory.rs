@@ -167,7 +167,7 @@ fn create(directory: &Path) -> Result<(), FilesError> {
     let lowest = new.last().map_or(Some(directory), |highest| highest.parent());
     if let Some(lowest) = lowest.filter(|lowest| !lowest.as_os_str().is_empty()) {
         match sync_name(lowest) {
-            // Whoever else has created it has seen to that.
+            // The user who created that directory has seen to its name.
             Err(FilesError::Io { cause, .. }) if cause.kind() == ErrorKind::PermissionDenied => {}
             synced => synced?,
         }

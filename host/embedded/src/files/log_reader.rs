@@ -196,7 +196,7 @@ impl<R: BufRead + Seek> LogReader<R> {
     fn rest(&mut self, bytes: u64) -> io::Result<Vec<u8>> {
         let mut rest = Vec::new();
         self.input.by_ref().take(bytes).read_to_end(&mut rest)?;
-        // Whoever asks again is told the same.
+        // A caller that asks again is told the same.
         self.input.seek(SeekFrom::Start(self.offset))?;
         Ok(rest)
     }

@@ -90,8 +90,9 @@ pub fn recover(
         warn!(path = %path.display(), offset, bytes, "a txn that was never finished is cut off");
         cut(torn).map_err(FilesError::io("cut", path))?;
     }
-    // A server that was killed may have written what it did not come to force. Whoever sees those
-    // txns here must find them after a power cut, too, or the next log would begin behind a gap.
+    // A server that was killed may have written what it did not come to force. A client that sees
+    // those txns now must find them after a power cut, too, or the next log would begin behind a
+    // gap.
     force_logs(directory, logs.iter().skip(needed))?;
     directory.sync()?;
     if recovery.snapshot.is_none() {
@@ -180,8 +181,8 @@ fn follows(last: i64, next: i64) -> bool {
     next == last.wrapping_add(1) || next >> 32 > last >> 32
 }
 
-/// Whoever takes a snapshot for what the logs end with would give zxids once more that it shows, or
-/// that a damaged one does: that one shows its name's, at the least.
+/// A server that went on where the logs end would give zxids once more that a snapshot shows. A
+/// damaged snapshot shows the zxid of its name, at the least.
 fn check_end(
     directory: &DataDir,
     recovery: &Recovery,
@@ -241,8 +242,8 @@ fn check_lists(recovery: &Recovery, replica: &Replica) -> Result<(), FilesError>
     Ok(())
 }
 
-/// The bytes of a torn txn are zeros before the file is made shorter: whoever is killed in between
-/// leaves a torn txn, and not a file without its room.
+/// The bytes of a torn txn are zeros before the file is made shorter: a server that is killed in
+/// between leaves a torn txn, and not a file without its room.
 fn cut(torn: &TornTail) -> io::Result<()> {
     let file = File::options().write(true).open(&torn.path)?;
     zeros(&file, torn.offset, torn.offset + torn.bytes)?;

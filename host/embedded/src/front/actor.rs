@@ -29,7 +29,7 @@ const TURN: usize = 64;
 /// committed, whether or not the client takes them.
 const MAX_WAITING_READS: usize = 16;
 
-/// What whoever hands a directory over must know, told when it is left.
+/// What a user who hands a directory over must know, told when the server leaves the directory.
 const TTLS_AT_APACHE: &str = "there are nodes with a time to live: Apache ZooKeeper drops them when it \
                               starts here, unless it has `extendedTypesEnabled=true`";
 

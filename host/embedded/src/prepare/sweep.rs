@@ -7,7 +7,7 @@ use crate::time::Now;
 use crate::tree::Owner;
 
 impl Leader {
-    /// Deletes what is due. Whoever drives the leader calls this every so often; Apache
+    /// Deletes what is due. The task that drives the leader calls this every so often; Apache
     /// ZooKeeper does so every minute.
     pub fn sweep(&mut self, replica: &Replica, now: Now) -> Vec<Proposal> {
         let tree = replica.tree();

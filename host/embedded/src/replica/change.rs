@@ -8,9 +8,9 @@ use crate::tree::Audience;
 pub struct Applied {
     /// The txn.
     pub zxid: i64,
-    /// For whoever asked for it.
+    /// For the client that asked for the txn.
     pub outcome: Outcome,
-    /// For whoever watches, in order.
+    /// For the clients that watch, in order.
     pub changes: Vec<Change>,
 }
 

@@ -10,7 +10,7 @@ pub enum Passwords {
     /// From a secret that all servers share: nobody else can guess them.
     Secret([u8; 32]),
     /// As Apache ZooKeeper computes them, so that sessions outlive a move of the data to or from
-    /// it. Whoever sees a session's id can compute its password, there as here.
+    /// it. Anybody who sees a session's id can compute its password, there as here.
     LikeApache,
 }
 

@@ -183,7 +183,7 @@ fn connections_leave_the_files_their_descriptors() {
     drop(others);
     let hello = crate::client::Hello::default();
     let begun = Instant::now();
-    // Whoever comes before the server has seen them go is sent away.
+    // A client that comes before the server has seen the others go is sent away.
     while Client::greet(&server.address, &hello).is_none() {
         assert!(begun.elapsed() < PATIENCE, "there is room for others again");
         client.call(OpCode::Ping, |_| {});

@@ -8,7 +8,7 @@ const PLACE: &str = "WOK_MOUNTS";
 /// Who may mount what a test needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Right {
-    /// Whoever may have a name space of users.
+    /// Any user who may have a name space of users.
     AnyUser,
     /// Only root has loop devices.
     Root,

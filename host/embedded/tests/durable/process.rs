@@ -13,7 +13,7 @@ const SAYS: &str = "serving on ";
 const FAILED: &str = "failed: ";
 const PREALLOCATION: &str = "WOK_SERVED_PREALLOCATION";
 
-/// Serves until it is killed, or whoever started it is gone.
+/// Serves until it is killed, or the process that started it is gone.
 #[test]
 fn serve_if_this_process_is_told_to() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };

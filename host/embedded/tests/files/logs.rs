@@ -244,7 +244,7 @@ fn zxids_that_no_server_gives_are_refused() {
     }
 }
 
-/// The root would be its own child, and whoever counts what lies below it would never end.
+/// The root would be its own child, and a server that counts what lies below it would never end.
 #[test]
 fn nodes_of_paths_that_no_server_takes_are_refused() {
     let scratch = tempfile::tempdir().unwrap();

@@ -49,7 +49,7 @@ pub(crate) fn populate(client: &mut Client, round: usize) {
     let root = format!("/round-{round}");
     let path = |name: &str| format!("{root}/{name}");
     client.created(&root, 0);
-    // Whoever has the directory counts what is below the root from now on.
+    // The server that has the directory counts what is below the root from now on.
     let quota = format!("/zookeeper/quota{root}");
     for place in ["", "/zookeeper_limits", "/zookeeper_stats"] {
         let answer = client.call(OpCode::Create, |w| {

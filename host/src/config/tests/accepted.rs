@@ -146,7 +146,7 @@ fn open_znodes_are_a_warning_unless_they_are_asked_for() {
         let warnings = loaded.warnings.iter().map(|w| (w.line, w.column, w.message.clone()));
         (warnings.collect::<Vec<_>>(), loaded.config.zookeeper.acl)
     };
-    let open = "the znodes of this host are open: whoever reaches the ensemble can delete a claim";
+    let open = "the znodes of this host are open: all who reach the ensemble can delete a claim";
     let warned = (vec![(2, 1, open.to_owned())], Acl::Open);
     let certificate =
         "tls = { ca-file = \"ca.pem\", cert-file = \"cert.pem\", key-file = \"key.pem\" }";

@@ -11,13 +11,13 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
 
-/// Something to be polled in the component's place. Whoever asked for it gets its answer.
+/// Something to be polled in the component's place. The host call that asked gets the answer.
 pub(super) type Errand = BoxFuture<'static, ()>;
 
 /// Makes an errand: the future is large before it is boxed, and that is to be off the stack, too.
 type Start = Box<dyn FnOnce() -> Errand + Send>;
 
-/// Where a host call leaves its errand, for whoever polls the call. There is one at a time.
+/// Where a host call leaves its errand, for the `Metered` call to poll. There is one at a time.
 #[derive(Default)]
 pub(in crate::guest) struct Errands {
     next: Mutex<Option<Start>>,

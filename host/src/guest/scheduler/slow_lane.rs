@@ -43,7 +43,7 @@ pub(super) struct Detour<T> {
 
 /// A call that comes back from the lane.
 pub(super) struct Return<T> {
-    /// The panic of a host call is passed on to whoever waits for it.
+    /// The panic of a host call is passed on to the task that waits for the call.
     outcome: thread::Result<Outcome<T>>,
     /// Processor time of the turn.
     pub(super) took: Duration,

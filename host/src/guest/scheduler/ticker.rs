@@ -19,8 +19,8 @@ const IDLE_TICK: Duration = Duration::from_millis(10);
 pub(super) struct Ticker {
     /// Dropped to stop the thread.
     stop: Option<SyncSender<()>>,
-    /// How many components' code runs just now. Whoever runs some counts it, so that it is
-    /// interrupted in time.
+    /// How many components' code runs just now. A call counts itself in for each of its turns, so
+    /// that its code is interrupted in time.
     pub(super) running: Arc<AtomicU32>,
     thread: Option<JoinHandle<()>>,
 }

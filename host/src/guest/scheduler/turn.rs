@@ -10,7 +10,7 @@ use super::Scheduler;
 use super::errand::Errands;
 use super::ticker::TICK;
 
-/// The turn that an instance has: what its store and whoever polls its calls share.
+/// The turn that an instance has: what its store and its `Metered` calls share.
 #[derive(Debug)]
 pub(in crate::guest) struct Turn {
     born: Instant,

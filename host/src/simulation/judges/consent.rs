@@ -1,5 +1,5 @@
-//! V1: an ephemeral znode goes by its own session, or with it. Whoever deletes another's takes away
-//! what that one still believes in.
+//! V1: an ephemeral znode goes by its own session, or with it. A session that deletes another's
+//! znode takes away what the other one still believes in.
 
 use std::collections::BTreeMap;
 

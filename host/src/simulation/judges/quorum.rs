@@ -1,4 +1,4 @@
-//! Did the quorum have its word? Whoever holds does so on the strength of a txn of its session: an
+//! Did the quorum have its word? A participant holds on the strength of a txn of its session: an
 //! answer that no majority of servers took part in says nothing of what they have decided since.
 
 use std::collections::BTreeMap;

@@ -89,7 +89,7 @@ impl<'a> Heard<'a> {
 fn kinds(change: &Change) -> Vec<Kind<'_>> {
     let of_parent = |path| split(path).map(|(parent, _)| ("children-changed", parent));
     match change {
-        // Whoever was away while a znode was replaced is told that its data changed.
+        // A client that was away while a znode was replaced is told that the data changed.
         Change::Created { path, .. } => {
             let own = [("created", path.as_str()), ("data-changed", path.as_str())];
             own.into_iter().chain(of_parent(path)).collect()

@@ -26,7 +26,7 @@ impl Pen {
         writeln!(self.svg, "{line}").unwrap_or_default();
     }
 
-    /// A filled area. Whoever points at it reads what it is.
+    /// A filled area. A reader who points at the area is told what it is.
     pub(super) fn area(&mut self, area: Area, style: &str, told: &str) {
         let Area { x, y, width, height } = area;
         let title = match told {

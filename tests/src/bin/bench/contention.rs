@@ -127,7 +127,7 @@ impl Figures {
     }
 }
 
-/// Whoever can take the lock and give it back.
+/// A party that can take the lock and give it back.
 trait Take: Send + Sync + 'static {
     type Held: Send;
     fn take(&self) -> impl Future<Output = Result<Self::Held>> + Send;

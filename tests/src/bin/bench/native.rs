@@ -35,7 +35,8 @@ impl Lock {
         }
     }
 
-    /// Takes the lock, watches the own znode as whoever relies on it does, and gives it back.
+    /// Takes the lock, watches the own znode as a holder that relies on the lock does, and gives it
+    /// back.
     pub(crate) async fn cycle_alone(&self) -> Result<()> {
         let (path, name) = self.contend().await?;
         anyhow::ensure!(self.predecessor(&name).await?.is_none(), "{path}: somebody is ahead");

@@ -26,7 +26,7 @@ fn sessions_and_what_was_answered_outlive_their_leader() {
         for of in who {
             trio.end(of)?;
         }
-        // Whoever writes first begins the new leader's count.
+        // The client that writes first begins the new leader's count.
         let first = trio.connect_at(Leader, "first")?;
         trio.call(first, get_children2("/outlives", No))?;
         for (at, of, name) in [

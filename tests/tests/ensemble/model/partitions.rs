@@ -140,7 +140,7 @@ fn sessions_begin_anew_with_a_new_leader() {
         trio.end(b)?;
         trio.until_serving(Follower)?;
         let b = trio.return_at(Follower, "b again", b)?.context("it was sent away")?;
-        // Whoever writes first begins the new leader's count.
+        // The client that writes first begins the new leader's count.
         trio.call(b, create("/anew/next"))?;
         trio.call(b, exists("/anew/c", Leave))?;
         trio.event(b)?;

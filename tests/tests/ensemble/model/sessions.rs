@@ -27,7 +27,7 @@ fn a_session_goes_to_another_server_with_its_znodes() {
         trio.close(b)?;
         let mut last = b;
         for (at, name) in [(OtherFollower, "second"), (Leader, "third"), (Follower, "fourth")] {
-            // Whoever has written has made this server know of it.
+            // A client that has written here has made this server know of the session.
             let there = trio.connect_at(at, "there")?;
             trio.call(there, sync("/goes"))?;
             last = welcome(trio, at, name, last)?;

@@ -1,4 +1,4 @@
-//! Whoever holds does so on the strength of a txn of its session.
+//! A participant holds on the strength of a txn of its session.
 
 use super::*;
 

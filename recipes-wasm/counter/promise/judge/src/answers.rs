@@ -98,8 +98,8 @@ fn doubts(history: &[Entry], longest_timeout_us: u64) -> Vec<(u64, u64)> {
     doubts
 }
 
-/// A4: whoever is refused has asked for a sum that did not fit at some moment of the call, or a fault
-/// was in its way.
+/// A4: a call that is refused asked for a sum that did not fit at some moment of the call, or a
+/// fault was in its way.
 pub(crate) fn check_refusals(
     calls: &[&Call<'_>],
     values: &Values,

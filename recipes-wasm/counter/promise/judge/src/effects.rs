@@ -101,8 +101,8 @@ fn unpaired(edges: &[Vec<usize>], count: usize) -> Vec<usize> {
     alone
 }
 
-/// Finds a partner for `left`, and another one for whoever has to make way. As deep as there are
-/// calls of one session that may have made one change.
+/// Finds a partner for `left`, and another one for the holder that has to make way. As deep as
+/// there are calls of one session that may have made one change.
 fn pair(
     left: usize,
     edges: &[Vec<usize>],

@@ -7,7 +7,7 @@ use wok_judge::{Case, Violation};
 use crate::rounds::Rounds;
 
 /// How long it may take that a round opens, or ends, after the last fault, beyond two of the longest
-/// session timeouts: one for the session of whoever was killed, one for a connection to be given up and
+/// session timeouts: one for the session of a killed host, one for a connection to be given up and
 /// found again.
 const BEYOND_US: u64 = 5_000_000;
 

@@ -7,8 +7,8 @@ use wok_judge::{Case, Violation};
 
 use crate::rounds::Rounds;
 
-/// D1: whoever is told to be inside has a znode that was there when its round opened, together with as
-/// many members as make a round, and it was opened for it; and whoever is answered so was told so.
+/// D1: a member that is told to be inside has a znode that was there when its round opened, with as
+/// many as make a round, and the round opened for it; and `enter` answers what it was told.
 pub(super) fn check(
     case: &Case<'_>,
     rounds: &Rounds<'_>,

@@ -7,8 +7,8 @@ use wok_judge::{Case, Moment, Violation};
 use crate::crowds::patience;
 use crate::rounds::{Member, Round, Rounds};
 
-/// D2: whoever has left found all others of its round gone; and whoever wants to leave, and whose round
-/// is gone, leaves.
+/// D2: a member that has left found all others of its round gone; and a member that wants to leave
+/// leaves once they are gone.
 pub(super) fn check(
     case: &Case<'_>,
     rounds: &Rounds<'_>,

@@ -6,7 +6,7 @@
 //! | D2 | `leaving` | somebody leaves while another member of its round is there, or goes on waiting when all are gone |
 //! | D3 | `crowds` | more enter a round than make one, or as many as make one wait and nobody enters |
 //! | M7 | `leftovers` | a member outlives a call that ended without entering |
-//! | H1 | `polling` | whoever waits asks the ensemble again and again |
+//! | H1 | `polling` | a member that waits asks the ensemble again and again |
 
 mod crowds;
 mod entering;
@@ -46,12 +46,12 @@ impl Judge for BarrierJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         (
             "D1",
-            "whoever enters does so with as many members as make a round, and by no other round",
+            "a member enters with as many members as make a round, and by no other round's opening",
         ),
         ("D2", "nobody leaves before all of its round have finished, and everybody does then"),
         ("D3", "no more enter a round than make one, and those who can make one do"),
         ("M7", "no member outlives a call that ended without entering"),
-        ("H1", "whoever waits asks again only when a round opens or a member goes"),
+        ("H1", "a member that waits asks again only when a round opens or a member goes"),
     ];
 
     fn begin(config: &str) -> Result<Self, String> {

@@ -1,4 +1,4 @@
-//! Whoever waits is told, and need not ask.
+//! A member that waits is told, and need not ask.
 
 use wok_judge::history::{Change, What};
 use wok_judge::{Case, Violation};
@@ -9,8 +9,8 @@ const ONCE: usize = 12;
 /// And how many more for each generation that came, opened or went meanwhile, and each member that went.
 const AGAIN: usize = 6;
 
-/// H1 of what is asked: the host calls of whoever waits are as many as what happened meanwhile gives
-/// reason for, where no fault did. That others come is no reason.
+/// H1 of what is asked: the host calls of a member that waits are as many as what happened
+/// meanwhile gives reason for, where no fault did. That others come is no reason.
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls() {
         let Some((answered, _)) = call.answered else { continue };

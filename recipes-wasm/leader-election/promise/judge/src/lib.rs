@@ -39,10 +39,10 @@ impl Judge for ElectionJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         ("E1", "at most one leads at a time, by its own candidate, and terms strictly grow"),
         ("E2", "a leader is told that it leads no more before another does"),
-        ("E3", "whoever could lead does, and a leader whose candidate is gone steps down"),
+        ("E3", "the first in line leads, and a leader whose candidate is gone steps down"),
         ("E4", "what observers are told is a part of the true sequence of leaders"),
         ("W2", "nobody leads before it was first in line, or is told a fence that is not its own"),
-        ("H1", "one resignation wakes one candidate, and whoever waits does not poll"),
+        ("H1", "one resignation wakes one candidate, and a candidate that waits does not poll"),
     ];
 
     fn begin(_config: &str) -> Result<Self, String> {

@@ -1,4 +1,4 @@
-//! Elections: one leads, whoever could lead does, and who observes is told the truth.
+//! Elections: one leads, the first in line does, and an observer is told the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -55,7 +55,7 @@ impl Judge for LockJudge {
             "a waiter whose turn it is gets the lock, and nobody is turned away without a fault",
         ),
         ("W2", "a wait succeeds only after the contender was first in line"),
-        ("H1", "one release wakes one waiter, and whoever waits does not poll"),
+        ("H1", "one release wakes one waiter, and a waiter does not poll"),
     ];
 
     fn begin(_config: &str) -> Result<Self, String> {

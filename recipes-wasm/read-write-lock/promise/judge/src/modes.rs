@@ -51,8 +51,8 @@ pub(super) fn check_upgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<
     }
 }
 
-/// R2 of downgrades: whoever wrote reads on in its own place, which the txn that gave up the one took
-/// for the other; and no place is taken otherwise.
+/// R2 of downgrades: a writer reads on in its own place, as one txn deletes the writer's znode and
+/// creates the reader's; and no place is taken otherwise.
 pub(super) fn check_downgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| call.operation == "downgrade") {
         let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };

@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_good_run_is_good_wherever_it_is_cut_off() {
-        // Whoever holds a lock has it as one has a seat.
+        // The holder of a lock has it as a participant has the seat.
         let story = good_lock();
         for length in 0..=story.entries.len() {
             assert!(judged(&story.entries[..length]).is_empty(), "{length} entries");

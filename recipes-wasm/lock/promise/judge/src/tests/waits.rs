@@ -1,4 +1,4 @@
-//! Waits: whoever waits is told, in time, alone, and only what is true.
+//! Waits: a waiter is told, in time, alone, and only what is true.
 
 use super::*;
 
