@@ -5,8 +5,8 @@ use std::iter;
 use crate::Sequence;
 use crate::participant::{ContenderName, UuidForm};
 
-/// The digits of a counter as ZooKeeper writes it, the sign of a wrapped one aside.
-const COUNTER: usize = 10;
+/// As many infixes as the host takes for a line.
+const INFIXES: usize = 16;
 
 /// How the contenders of a recipe are named: before, UUID, after, counter.
 ///
@@ -46,10 +46,11 @@ impl Naming {
     /// The same naming, which reads contenders of these other kinds as well.
     ///
     /// # Panics
-    /// One of them is empty.
+    /// One of them is empty, or there are more than 15.
     #[must_use]
     #[allow(clippy::indexing_slicing, reason = "a constant is made without iterators")]
     pub const fn beside(self, others: &'static [&'static str]) -> Self {
+        assert!(others.len() < INFIXES, "a line has no more kinds of contenders");
         let mut at = 0;
         while at < others.len() {
             assert!(!others[at].is_empty(), "something has to stand between UUID and counter");
@@ -73,6 +74,17 @@ impl Naming {
         Some(Contender { name, infix: self.after, sequence: *sequence })
     }
 
+    /// The same naming, which reads no other kind beside its own.
+    pub(crate) const fn alone(self) -> Self {
+        Naming { others: &[], ..self }
+    }
+
+    /// What stands before the counter, of every kind that it reads.
+    pub(crate) fn infixes(&self) -> Vec<String> {
+        let all = iter::once(&self.after).chain(self.others);
+        all.map(|infix| (*infix).to_owned()).collect()
+    }
+
     /// The name to contend with.
     pub fn contender_name(&self) -> ContenderName {
         ContenderName {
@@ -91,15 +103,17 @@ impl Naming {
         Some(Contender { name, infix, sequence })
     }
 
-    /// Whether a child is a contender of another naming: its name ends with a counter, and is none
-    /// of this naming's. Clients of two namings in one directory stand in two lines.
-    pub fn is_of_another(&self, name: &str) -> bool {
-        let ends_with_counter = name
-            .len()
-            .checked_sub(COUNTER)
-            .and_then(|at| name.as_bytes().get(at..))
-            .is_some_and(|end| end.iter().all(u8::is_ascii_digit));
-        ends_with_counter && self.parse(name).is_none()
+    /// The contenders of this naming among names, in line.
+    pub fn line<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Vec<Contender> {
+        let read = names.into_iter().filter_map(|name| self.read(name.to_owned()));
+        let mut line: Vec<_> = read.collect();
+        let origin = line.first().map_or(Sequence::new(0), |first| first.sequence);
+        line.sort_unstable_by(|one, other| {
+            let steps = |it: &Contender| it.sequence.steps_after(origin);
+            // Equal counters happen only among names of different make; any fixed order will do.
+            steps(one).cmp(&steps(other)).then_with(|| one.name.cmp(&other.name))
+        });
+        line
     }
 
     fn parse(&self, name: &str) -> Option<(&'static str, Sequence)> {
@@ -137,28 +151,6 @@ impl Contender {
     pub fn path(&self, directory: &str) -> String {
         let separator = if directory.ends_with('/') { "" } else { "/" };
         [directory, separator, &*self.name].concat()
-    }
-
-    /// Sorts contenders, the first in line first.
-    pub fn sort(contenders: &mut [Contender]) {
-        let Some(origin) = contenders.first().map(|contender| contender.sequence) else {
-            return;
-        };
-        contenders.sort_unstable_by(|one, other| {
-            let by_sequence =
-                one.sequence.steps_after(origin).cmp(&other.sequence.steps_after(origin));
-            // Equal counters happen only among names of different make; any fixed order will do.
-            by_sequence.then_with(|| one.name.cmp(&other.name))
-        });
-    }
-
-    /// The first in line.
-    pub fn first(contenders: impl IntoIterator<Item = Contender>) -> Option<Contender> {
-        contenders.into_iter().reduce(
-            |first, next| {
-                if next.is_ahead_of(&first) { next } else { first }
-            },
-        )
     }
 
     fn is_ahead_of(&self, other: &Contender) -> bool {
@@ -255,12 +247,10 @@ mod tests {
             (KAZOO_READER, "__lock__"),
         ] {
             let name = format!("{UUID}{infix}0000000007");
-            assert!(!naming.is_of_another(&name), "{name}");
             let read = naming.read(name.clone()).unwrap();
             assert_eq!((read.infix, read.sequence), (infix, Sequence::new(7)), "{name}");
         }
         let other = format!("{UUID}-lock-0000000007");
-        assert!(READER.is_of_another(&other));
         assert_eq!(READER.read(other), None);
     }
 
@@ -304,23 +294,6 @@ mod tests {
     }
 
     #[test]
-    fn contenders_of_another_naming_are_told_from_other_children() {
-        let kazoo = "550e8400e29b41d4a716446655440000__lock__0000000007";
-        let curator = format!("{UUID}-lock-0000000007");
-        for (naming, own, other) in [(CURATOR, &*curator, kazoo), (KAZOO, kazoo, &*curator)] {
-            assert!(naming.is_of_another(other), "{other}");
-            assert!(!naming.is_of_another(own), "{own}");
-            for name in ["x__rlock__0000000001", "lock-0000000003", "lock--2147483648"] {
-                assert!(naming.is_of_another(name), "{name}");
-            }
-            for name in ["", "announcement", "config-1", "é-000000000é", "000000001"] {
-                assert!(!naming.is_of_another(name), "{name}");
-            }
-        }
-        assert!(!CURATOR.is_of_another("x-lock--2147483648"));
-    }
-
-    #[test]
     fn the_nearest_ahead_is_the_predecessor_whatever_the_names_are() {
         check_standing(
             "a-lock-0000000009",
@@ -352,11 +325,13 @@ mod tests {
             &["a-lock--2147483648", "b-lock-2147483647", "c-lock-2147483646", "d-lock--2147483647"],
             Standing::Behind { predecessor: contender("b-lock-2147483647"), ahead: 2 },
         );
-        let mut line =
-            ["b-lock--2147483647", "c-lock-2147483647", "d-lock--2147483648"].map(contender);
-        Contender::sort(&mut line);
-        let names = line.each_ref().map(|contender| contender.name.as_str());
+        let line = CURATOR.line([
+            "b-lock--2147483647",
+            "config",
+            "c-lock-2147483647",
+            "d-lock--2147483648",
+        ]);
+        let names: Vec<_> = line.iter().map(|contender| contender.name.as_str()).collect();
         assert_eq!(names, ["c-lock-2147483647", "d-lock--2147483648", "b-lock--2147483647"]);
-        assert_eq!(Contender::first(line), Some(contender("c-lock-2147483647")));
     }
 }

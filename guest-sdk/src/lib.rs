@@ -13,10 +13,11 @@
 //!
 //! # Code map
 //! * [`zookeeper`], [`participant`], [`time_and_chance`]: the contract itself, from `wit/recipe.wit`.
-//! * [`Naming`], [`Sequence`], [`Contender`], [`Standing`]: who stands where in a line. Pure.
+//! * [`Naming`], [`Sequence`], [`Contender`]: a contender, and how it is named. Pure.
+//! * [`Line`], [`Standing`]: who stands where. [`line_up`] has the host put a list in order.
 //! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
-//! * [`names`], [`contenders`], [`wait_until_gone`]: child lists in batches, who in them stands in
-//!   line, and the wait every line needs. [`line`], [`owners`]: a line for people.
+//! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs. [`line()`],
+//!   [`owners`]: a line for people.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
 //!
@@ -41,11 +42,11 @@ pub use wit_bindgen;
 
 pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
 pub use contender::{Contender, Naming, Standing};
-pub use line::{line, owners};
+pub use line::{Line, line, line_up, owners};
 pub use named::Named;
 pub use own::Own;
 pub use panics::log_panics;
-pub use reading::{Gone, contenders, names, wait_until_gone};
+pub use reading::{Gone, names, wait_until_gone};
 pub use sequence::Sequence;
 
 /// Binds a recipe's WIT, with the contract's types shared with this crate.

@@ -1,45 +1,17 @@
 //! Reads that every recipe needs.
 
-use std::cell::Cell;
 use std::iter;
 
-use crate::participant::{Level, log};
 use crate::zookeeper::{self, Children, Error, Event};
-use crate::{Contender, Naming};
 
 /// How many names are lifted at once: a component's memory never shrinks, so a batch is what a look
 /// at a directory costs for good (about 3 KiB with a contender's name), however long the list is. A
 /// larger one would save no time: a host call costs less than to read the names it brings.
-const BATCH: u32 = 32;
+pub(crate) const BATCH: u32 = 32;
 
 /// The names of the children, fetched from the host in batches.
 pub fn names(children: &Children) -> impl Iterator<Item = String> {
     iter::repeat_with(|| children.next(BATCH)).take_while(|batch| !batch.is_empty()).flatten()
-}
-
-/// The contenders among the children.
-///
-/// Warns, once in a participant's life, of a contender of another naming: the clients that use that
-/// naming stand in another line, and so the first of both lines hold at once. Costs no request.
-pub fn contenders(children: &Children, naming: Naming) -> impl Iterator<Item = Contender> {
-    names(children).filter_map(move |name| {
-        if naming.is_of_another(&name) && !HAS_WARNED.replace(true) {
-            let warning = [
-                "/",
-                &*name,
-                " is no contender of the naming in use here: clients of another naming do not see \
-                 each other's turns, and may hold at the same time; give all of them the same \
-                 naming (`format` of a stock recipe), or other directories",
-            ];
-            log(Level::Warn, &warning.concat());
-        }
-        naming.read(name)
-    })
-}
-
-thread_local! {
-    /// Whether this participant, which has its component's memory for itself, has warned.
-    static HAS_WARNED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// How a znode went.

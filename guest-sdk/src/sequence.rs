@@ -14,6 +14,11 @@ impl Sequence {
         Sequence(number)
     }
 
+    /// The number.
+    pub const fn number(self) -> i32 {
+        self.0
+    }
+
     /// Reads what ZooKeeper writes, `%010d`: ten digits, or a minus sign and nine or ten.
     pub fn parse(suffix: &str) -> Option<Self> {
         let digits = suffix.strip_prefix('-').unwrap_or(suffix);

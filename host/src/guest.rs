@@ -12,6 +12,7 @@
 //! - `instance`, `fault`: calls, and how they end
 //! - `scheduler`: the calls' turns and processor time, and what is done for them meanwhile
 //! - `state`, `host_*`, `giving_up`, `convert`, `answer`, `mount`: host calls
+//! - `child_list`: the names that a component takes in batches, and the line of contenders in them
 //! - `limits`, `bucket`, `voice_box`: what a component may use
 //! - `judge`: components that judge what others did
 //! - `witness`: how a simulation sees and cuts short what a component asks
@@ -26,6 +27,7 @@ mod answer;
 mod bindings;
 mod bucket;
 mod cache;
+mod child_list;
 mod convert;
 mod engine;
 mod fault;

@@ -7,6 +7,6 @@ wasmtime::component::bindgen!({
     imports: { default: async | trappable },
     with: {
         "wok:recipe/zookeeper.watch": crate::guest::state::OwnedWatch,
-        "wok:recipe/zookeeper.children": crate::guest::state::ChildList,
+        "wok:recipe/zookeeper.children": crate::guest::child_list::ChildList,
     },
 });

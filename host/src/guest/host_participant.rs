@@ -9,7 +9,8 @@ use wasmtime::component::Resource;
 use super::answer::{Failed, settled, unless_cancelled};
 use super::bindings::wok::recipe::participant::{ContenderName, Host, Level};
 use super::bindings::wok::recipe::zookeeper::{Created, Error};
-use super::state::{ChildList, State};
+use super::child_list::ChildList;
+use super::state::State;
 use super::surroundings::LogLevel;
 use crate::session;
 

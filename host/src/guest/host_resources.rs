@@ -8,13 +8,13 @@ use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::answer::{Failed, unless_cancelled};
-use super::bindings::wok::recipe::zookeeper::{Error, Event, HostChildren, HostWatch, Stat};
-use super::state::{ChildList, NAME_OVERHEAD, OwnedWatch, Phase, State};
+use super::bindings::wok::recipe::zookeeper::{
+    Error, Event, HostChildren, HostWatch, Line, Place, Stat,
+};
+use super::child_list::ChildList;
+use super::state::{OwnedWatch, Phase, State};
 use super::witness::unless_killed;
 use crate::session::Watch;
-
-/// Most names in one batch, whatever the component asks for.
-const MAX_NAMES: usize = 4096;
 
 impl HostWatch for State {
     async fn fired(&mut self, watch: Resource<OwnedWatch>) -> Result<Option<Event>> {
@@ -45,8 +45,28 @@ impl HostChildren for State {
 
     async fn next(&mut self, list: Resource<ChildList>, max: u32) -> Result<Vec<String>> {
         self.begin_call()?;
-        let names = &mut self.child_list(&list)?.names;
-        Ok(names.take(MAX_NAMES.min(max as usize)).collect())
+        Ok(self.child_list(&list)?.next(max))
+    }
+
+    async fn order(&mut self, list: Resource<ChildList>, infixes: Vec<String>) -> Result<Line> {
+        self.begin_call()?;
+        self.child_list(&list)?.order(infixes)
+    }
+
+    async fn position(
+        &mut self,
+        list: Resource<ChildList>,
+        name: String,
+        counter: i32,
+    ) -> Result<Place> {
+        self.begin_call()?;
+        Ok(self.child_list(&list)?.position(&name, counter))
+    }
+
+    async fn skip(&mut self, list: Resource<ChildList>, count: u32) -> Result<()> {
+        self.begin_call()?;
+        self.child_list(&list)?.skip(count);
+        Ok(())
     }
 
     async fn drop(&mut self, list: Resource<ChildList>) -> Result<()> {
@@ -62,9 +82,7 @@ impl State {
 
     /// Hands a child list over to the component.
     pub(super) fn own_children(&mut self, names: Vec<String>, stat: Stat) -> Resource<ChildList> {
-        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
-        let bytes = names.iter().map(|name| (name.len() + NAME_OVERHEAD) as u64).sum();
-        let list = ChildList { count, stat, names: names.into_iter(), bytes };
+        let list = ChildList::new(names, stat);
         // Boxed: a slot is kept for as long as the participant lives.
         Resource::new_own(self.child_lists.insert(Box::new(list)))
     }

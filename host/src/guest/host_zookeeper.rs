@@ -11,9 +11,10 @@ use super::answer::{Failed, mismatch, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{
     Committed, Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write,
 };
+use super::child_list::ChildList;
 use super::convert::{bytes_of_request, bytes_of_write, name_of, paths_of};
 use super::scope::OperationScope;
-use super::state::{ChildList, OwnedWatch, State};
+use super::state::{OwnedWatch, State};
 use crate::session::{self, Seat, Watching};
 
 /// A reply of the session, or why there is none, or a bug of the host.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::vec;
 
-use super::bindings::wok::recipe::zookeeper::{Error, Stat};
+use super::bindings::wok::recipe::zookeeper::Error;
 use super::bucket::{Bucket, Taken};
+use super::child_list::ChildList;
 use super::giving_up::Claimed;
 use super::limits::{Growth, LimitReached};
 use super::scheduler::Turn;
@@ -49,20 +49,6 @@ pub struct OwnedWatch {
     /// Whether its firing was told to `wake`.
     pub(super) spent: bool,
 }
-
-/// A list of children that the component takes in batches.
-#[derive(Debug)]
-#[allow(unreachable_pub, reason = "the generated bindings are as public as they can be")]
-pub struct ChildList {
-    pub(super) count: u32,
-    pub(super) stat: Stat,
-    pub(super) names: vec::IntoIter<String>,
-    /// What all of them took.
-    pub(super) bytes: u64,
-}
-
-/// What a name takes in memory besides its text.
-pub(super) const NAME_OVERHEAD: usize = 40;
 
 /// Waits until there is so much in the bucket, and takes it out.
 async fn take(bucket: &mut Bucket, amount: usize, time: &dyn TimeAndChance) {

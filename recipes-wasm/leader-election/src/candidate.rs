@@ -6,7 +6,7 @@ use wok_sdk::zookeeper::{
     Children, CreateMode, CreateRequest, Error, Event, MultiError, Owner, SetDataRequest,
     VersionRequest, Watch, Write, get_children, get_data, multi, watch_data,
 };
-use wok_sdk::{Naming, Own, contenders, wait_until_gone};
+use wok_sdk::{Naming, Own, line_up, wait_until_gone};
 
 use crate::decide::{Step, Then, decide};
 use crate::election::{ANNOUNCEMENT, DIRECTORY, announcement, path};
@@ -135,7 +135,8 @@ fn look(own: &Own, naming: Naming, tag: u64) -> Result<Place, Error> {
 /// Step 3: a watch on the largest lower counter. Leads if there is none.
 fn take_place(own: &Own, mut children: Children, naming: Naming, tag: u64) -> Result<Place, Error> {
     loop {
-        match decide(own.contender(), contenders(&children, naming)) {
+        let step = decide(own.contender(), &line_up(&children, naming));
+        match step {
             Step::Lead => return lead(own),
             Step::Gone => return Err(Error::NoNode),
             Step::Watch { predecessor, then } => match watch_data(&path(&predecessor), tag) {

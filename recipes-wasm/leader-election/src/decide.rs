@@ -1,6 +1,6 @@
 //! What a look at the election's directory means.
 
-use wok_sdk::{Contender, Standing};
+use wok_sdk::{Contender, Line, Standing};
 
 /// What a candidate does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub(crate) enum Then {
     LookAgain,
 }
 
-/// Decides for the candidate `own`, given the candidates there are.
-pub(crate) fn decide(own: &Contender, candidates: impl IntoIterator<Item = Contender>) -> Step {
-    match Standing::of(own, candidates) {
+/// Decides for the candidate `own`, given the line there is.
+pub(crate) fn decide(own: &Contender, line: &impl Line) -> Step {
+    match line.standing(own) {
         Standing::First => Step::Lead,
         Standing::Behind { predecessor, ahead } => Step::Watch {
             predecessor: predecessor.name,
@@ -88,8 +88,7 @@ mod tests {
     #[track_caller]
     fn check(own: &str, children: &[&str], expected: Step) {
         let own = NAMING.read(own.to_owned()).expect("the own name is a candidate's");
-        let candidates = children.iter().filter_map(|name| NAMING.read((*name).to_owned()));
-        assert_eq!(decide(&own, candidates), expected);
+        assert_eq!(decide(&own, &NAMING.line(children.iter().copied())), expected);
     }
 
     fn watch(predecessor: &str, then: Then) -> Step {

@@ -6,7 +6,7 @@ use wok_sdk::zookeeper::{
     Contents, Error, Reply, Request, Watch, get_children, pipeline, watch_children, watch_data,
     watch_exists,
 };
-use wok_sdk::{Contender, Naming, contenders};
+use wok_sdk::{Line, Naming, line_up};
 
 use crate::bindings::exports::wok::leader_election::leader_election::Term;
 
@@ -30,38 +30,38 @@ pub(crate) fn leader(naming: Naming) -> Result<Option<Term>, Error> {
             Err(Error::NoNode) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let Some(first) = Contender::first(contenders(&children, naming)) else {
+        let Some(leader) = line_up(&children, naming).contenders().next() else {
             return Ok(None);
         };
         let reads =
-            [Request::GetData(path(&first.name)), Request::GetData(ANNOUNCEMENT.to_owned())];
+            [Request::GetData(path(&leader.name)), Request::GetData(ANNOUNCEMENT.to_owned())];
         let mut replies = pipeline(&reads).into_iter();
         // Gone since the list was read: there is another leader by now.
         let Some(latch) = data(replies.next())? else {
             continue;
         };
         let announcement = data(replies.next())?;
-        let announced = announcement.and_then(|contents| of_leader(&first.name, contents.data));
-        return Ok(Some(Term { announcement: announced, ..unannounced(&first.name, &latch) }));
+        let announced = announcement.and_then(|contents| of_leader(&leader.name, contents.data));
+        return Ok(Some(Term { announcement: announced, ..unannounced(&leader.name, &latch) }));
     }
 }
 
 /// Who leads, and a watch that fires when that may be over.
 pub(crate) fn watch_leader(naming: Naming, tag: u64) -> Result<(Option<Term>, Watch), Error> {
     loop {
-        let first = match get_children(DIRECTORY) {
-            Ok(children) => Contender::first(contenders(&children, naming)),
+        let leader = match get_children(DIRECTORY) {
+            Ok(children) => line_up(&children, naming).contenders().next(),
             Err(Error::NoNode) => None,
             Err(error) => return Err(error),
         };
-        let Some(first) = first else {
+        let Some(leader) = leader else {
             match watch_arrival(naming, tag)? {
                 Some(watch) => return Ok((None, watch)),
                 None => continue,
             }
         };
-        match watch_data(&path(&first.name), tag) {
-            Ok((latch, watch)) => return Ok((Some(unannounced(&first.name, &latch)), watch)),
+        match watch_data(&path(&leader.name), tag) {
+            Ok((latch, watch)) => return Ok((Some(unannounced(&leader.name, &latch)), watch)),
             // Gone since the list was read.
             Err(Error::NoNode) => {}
             Err(error) => return Err(error),
@@ -73,7 +73,8 @@ pub(crate) fn watch_leader(naming: Naming, tag: u64) -> Result<(Option<Term>, Wa
 fn watch_arrival(naming: Naming, tag: u64) -> Result<Option<Watch>, Error> {
     match watch_children(DIRECTORY, tag) {
         Ok((children, watch)) => {
-            Ok(contenders(&children, naming).next().is_none().then_some(watch))
+            let is_empty = line_up(&children, naming).contenders().next().is_none();
+            Ok(is_empty.then_some(watch))
         }
         Err(Error::NoNode) => {
             let (stat, watch) = watch_exists(DIRECTORY, tag)?;

@@ -1,6 +1,6 @@
 //! What a look at the children of the lock's directory means.
 
-use wok_sdk::{Contender, Standing};
+use wok_sdk::{Contender, Line, Standing};
 
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,9 +27,9 @@ pub(crate) enum Then {
     LookAgain,
 }
 
-/// Decides for the contender `own`, given the contenders there are.
-pub(crate) fn decide(own: &Contender, contenders: impl IntoIterator<Item = Contender>) -> Step {
-    match Standing::of(own, contenders) {
+/// Decides for the contender `own`, given the line there is.
+pub(crate) fn decide(own: &Contender, line: &impl Line) -> Step {
+    match line.standing(own) {
         Standing::First => Step::Hold,
         Standing::Behind { predecessor, ahead } => Step::WaitFor {
             predecessor: predecessor.name,
@@ -50,8 +50,7 @@ mod tests {
     #[track_caller]
     fn check(own: &str, children: &[&str], expected: Step) {
         let own = NAMING.read(own.to_owned()).expect("the own name is a contender's");
-        let contenders = children.iter().filter_map(|name| NAMING.read((*name).to_owned()));
-        assert_eq!(decide(&own, contenders), expected);
+        assert_eq!(decide(&own, &NAMING.line(children.iter().copied())), expected);
     }
 
     fn wait_for(predecessor: &str, then: Then) -> Step {

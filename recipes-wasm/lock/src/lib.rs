@@ -22,7 +22,7 @@ use std::cell::RefCell;
 use bindings::exports::wok::lock::lock::{Config, Contender as InLine, Format, Grant, Guest};
 use decide::{Step, Then, decide};
 use wok_sdk::zookeeper::{Children, Error, get_children};
-use wok_sdk::{Gone, Naming, Own, contenders, line, owners, participant, wait_until_gone};
+use wok_sdk::{Gone, Naming, Own, line, line_up, owners, participant, wait_until_gone};
 
 /// The mount is the lock's directory.
 const DIRECTORY: &str = "/";
@@ -121,7 +121,7 @@ fn look(own: &Own) -> Result<Step, Error> {
 }
 
 fn step(own: &Own, children: &Children) -> Step {
-    decide(own.contender(), contenders(children, naming()))
+    decide(own.contender(), &line_up(children, naming()))
 }
 
 /// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.

@@ -1,6 +1,6 @@
 //! What a look at the children of the lock's directory means.
 
-use wok_sdk::{Contender, Gone, Naming, Standing};
+use wok_sdk::{Contender, Gone, Line, Naming, Standing};
 
 /// How readers and writers of one line are named. Each naming reads both.
 #[derive(Clone, Copy, Debug)]
@@ -67,27 +67,18 @@ impl Then {
     }
 }
 
-/// Decides for the contender `own`, given the contenders there are.
-pub(crate) fn decide(
-    names: &Names,
-    own: &Contender,
-    contenders: impl IntoIterator<Item = Contender>,
-) -> Step {
+/// Decides for the contender `own`, given the line there is.
+pub(crate) fn decide(names: &Names, own: &Contender, line: &impl Line) -> Step {
     if names.writes(own) {
-        decide_to_write(names, own, contenders)
+        decide_to_write(names, own, line)
     } else {
-        decide_to_read(names, own, contenders)
+        decide_to_read(names, own, line)
     }
 }
 
 /// A reader looks at the writers ahead, and at nobody else.
-fn decide_to_read(
-    names: &Names,
-    own: &Contender,
-    contenders: impl IntoIterator<Item = Contender>,
-) -> Step {
-    let in_the_way = |it: &Contender| it.name == own.name || names.writes(it);
-    match Standing::of(own, contenders.into_iter().filter(in_the_way)) {
+fn decide_to_read(names: &Names, own: &Contender, line: &impl Line) -> Step {
+    match line.standing_among(own, names.write) {
         Standing::First => Step::Hold,
         Standing::Behind { predecessor, ahead } => {
             // A writer that goes by a downgrade has gone as well: a reader is not in our way.
@@ -99,12 +90,8 @@ fn decide_to_read(
 }
 
 /// A writer looks at everybody ahead.
-fn decide_to_write(
-    names: &Names,
-    own: &Contender,
-    contenders: impl IntoIterator<Item = Contender>,
-) -> Step {
-    match Standing::of(own, contenders) {
+fn decide_to_write(names: &Names, own: &Contender, line: &impl Line) -> Step {
+    match line.standing(own) {
         Standing::First => Step::Hold,
         Standing::Behind { predecessor, ahead } => {
             // Several readers hold at once, so one that had claimed says nothing of those before it;
@@ -133,14 +120,14 @@ pub(crate) fn holders(names: &Names, line: &[Contender]) -> Vec<bool> {
 mod tests {
     use super::*;
 
-    fn contenders(names: &Names, children: &[&str]) -> Vec<Contender> {
-        children.iter().filter_map(|name| names.read.read((*name).to_owned())).collect()
+    fn line(names: &Names, children: &[&str]) -> Vec<Contender> {
+        names.read.line(children.iter().copied())
     }
 
     #[track_caller]
     fn check_by(names: &Names, own: &str, children: &[&str], expected: Step) {
         let own = names.read.read(own.to_owned()).expect("the own name is a contender's");
-        assert_eq!(decide(names, &own, contenders(names, children)), expected);
+        assert_eq!(decide(names, &own, &line(names, children)), expected);
     }
 
     #[track_caller]
@@ -227,14 +214,7 @@ mod tests {
     fn a_writer_whose_curator_neighbour_reads_in_its_own_place_waits_for_it() {
         // Curator has both znodes of one counter for a while.
         let line = ["x-__WRIT__0000000001", "y-__READ__0000000001", "c-__WRIT__0000000002"];
-        let Step::WaitFor { then, .. } = decide(
-            &Names::CURATOR,
-            &contenders(&Names::CURATOR, &line)[2],
-            contenders(&Names::CURATOR, &line),
-        ) else {
-            panic!("two are ahead")
-        };
-        assert_eq!(then, Then::LookAgain);
+        check("c-__WRIT__0000000002", &line, wait_for("y-__READ__0000000001", Then::LookAgain));
     }
 
     #[test]
@@ -271,9 +251,9 @@ mod tests {
 
     #[test]
     fn the_holders_are_the_first_writer_or_the_readers_before_any() {
-        let check = |line: &[&str], expected: &[bool]| {
+        let check = |children: &[&str], expected: &[bool]| {
             let names = &Names::CURATOR;
-            assert_eq!(holders(names, &contenders(names, line)), expected, "{line:?}");
+            assert_eq!(holders(names, &line(names, children)), expected, "{children:?}");
         };
         let (r1, r2, r4) = ("a-__READ__0000000001", "b-__READ__0000000002", "d-__READ__0000000004");
         let (w0, w3) = ("z-__WRIT__0000000000", "c-__WRIT__0000000003");

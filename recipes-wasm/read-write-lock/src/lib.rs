@@ -29,7 +29,7 @@ use bindings::exports::wok::read_write_lock::read_write_lock::{
 };
 use decide::{Names, Step, decide, holders};
 use wok_sdk::zookeeper::{Children, Error, get_children};
-use wok_sdk::{Naming, Own, contenders, line, owners, participant, wait_until_gone};
+use wok_sdk::{Naming, Own, line, line_up, owners, participant, wait_until_gone};
 
 /// The mount is the lock's directory.
 const DIRECTORY: &str = "/";
@@ -185,7 +185,7 @@ fn look(own: &Own) -> Result<Step, Error> {
 
 fn step(own: &Own, children: &Children) -> Step {
     let names = names();
-    decide(&names, own.contender(), contenders(children, names.read))
+    decide(&names, own.contender(), &line_up(children, names.read))
 }
 
 /// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.

@@ -13,7 +13,7 @@ use bindings::exports::my::seat::seat::Guest;
 use decide::{Step, decide};
 use wok_sdk::participant::{self, Fence};
 use wok_sdk::zookeeper::Error;
-use wok_sdk::{Naming, Own, names};
+use wok_sdk::{Naming, Own, line_up};
 
 /// The mount is the seat's directory: a recipe sees nothing else of the tree.
 const DIRECTORY: &str = "/";
@@ -37,8 +37,7 @@ impl Guest for Recipe {
         // lost. Whichever way this ends without a claim, dropping `own` deletes the znode.
         let owner = participant::owner();
         let (own, children) = Own::contend_and_list(DIRECTORY, &NAMING, owner.as_bytes())?;
-        let contenders = names(&children).filter_map(|name| NAMING.read(name));
-        match decide(own.contender(), contenders) {
+        match decide(own.contender(), &line_up(&children, NAMING)) {
             // 3. From here the host watches the znode, and says so when it is lost.
             Step::Sit => {
                 let fence = own.claim()?;
