@@ -6,7 +6,7 @@ use crate::Sequence;
 use crate::participant::{ContenderName, UuidForm};
 
 /// As many infixes as the host takes for a line.
-const INFIXES: usize = 16;
+const INFIXES: usize = 8;
 
 /// How the contenders of a recipe are named: before, UUID, after, counter.
 ///
@@ -46,7 +46,8 @@ impl Naming {
     /// The same naming, which reads contenders of these other kinds as well.
     ///
     /// # Panics
-    /// One of them is empty, or there are more than 15.
+    /// One of them is empty, there are more than 7, or one of all kinds is the end of another: a
+    /// contender would be of two kinds.
     #[must_use]
     #[allow(clippy::indexing_slicing, reason = "a constant is made without iterators")]
     pub const fn beside(self, others: &'static [&'static str]) -> Self {
@@ -54,6 +55,12 @@ impl Naming {
         let mut at = 0;
         while at < others.len() {
             assert!(!others[at].is_empty(), "something has to stand between UUID and counter");
+            assert!(is_told_from(others[at], self.after), "two kinds have one end");
+            let mut earlier = 0;
+            while earlier < at {
+                assert!(is_told_from(others[at], others[earlier]), "two kinds have one end");
+                earlier += 1;
+            }
             at += 1;
         }
         Naming { others, ..self }
@@ -120,6 +127,20 @@ impl Naming {
         let mut infixes = iter::once(&self.after).chain(self.others);
         infixes.find_map(|infix| Some((*infix, sequence_after(infix, name)?)))
     }
+}
+
+/// Whether neither of two infixes is the end of the other.
+#[allow(clippy::indexing_slicing, reason = "a constant is made without iterators")]
+const fn is_told_from(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut back = 1;
+    while back <= one.len() && back <= other.len() {
+        if one[one.len() - back] != other[other.len() - back] {
+            return true;
+        }
+        back += 1;
+    }
+    false
 }
 
 fn sequence_after(infix: &str, name: &str) -> Option<Sequence> {
@@ -252,6 +273,14 @@ mod tests {
         }
         let other = format!("{UUID}-lock-0000000007");
         assert_eq!(READER.read(other), None);
+    }
+
+    #[test]
+    fn kinds_are_told_apart_by_their_ends() {
+        assert!(is_told_from("__rlock__", "__lock__") && is_told_from("-__READ__", "-__WRIT__"));
+        for (one, other) in [("-lock-", "lock-"), ("lock-", "-lock-"), ("-lock-", "-lock-")] {
+            assert!(!is_told_from(one, other), "{one} {other}");
+        }
     }
 
     #[test]

@@ -22,7 +22,8 @@
 //! * `heap`: the global allocator of every guest.
 //!
 //! # Invariants
-//! * Contenders are ordered by their counters, in serial-number arithmetic. Nothing compares names.
+//! * Contenders are ordered by their counters, in serial-number arithmetic. Names are compared only
+//!   where counters are equal.
 //! * Nothing here polls or holds a whole child list.
 
 mod bindings;

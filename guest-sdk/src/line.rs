@@ -13,15 +13,15 @@ use crate::{Contender, Naming, Standing};
 /// [`line_up`] makes one of a list that the host has read. A `Vec` of contenders that
 /// [`Naming::line`] has read is one too, so that decisions can be tested without a host.
 pub trait Line {
-    /// All of them, the first in line first. A component that asks for a long line whole takes time
-    /// for each name; one that asks for its own place does not.
+    /// All of them, the first in line first. A component that asks for a long line whole reads every
+    /// name; one that asks for a standing does not.
     fn contenders(&self) -> impl Iterator<Item = Contender>;
 
     /// Where `own` stands.
     fn standing(&self, own: &Contender) -> Standing;
 
-    /// Where `own` stands if only those ahead that are of the naming's own kind count. `own` may be of
-    /// any kind of the line.
+    /// Where `own` stands if only those ahead count that are of `kind`'s own kind, which is one of the
+    /// line's. `own` may be of any kind of the line.
     fn standing_among(&self, own: &Contender, kind: Naming) -> Standing;
 }
 
@@ -40,8 +40,8 @@ impl Line for Vec<Contender> {
     }
 }
 
-/// The contenders among the children, put in order by the host: a look at one place takes the
-/// component the same however long the line is.
+/// The contenders among the children, put in order by the host: for one place in a long line the
+/// component reads one name. Names that were taken from the list before are not among them.
 ///
 /// Warns, once in a participant's life, of a contender of another naming: the clients that use that
 /// naming stand in another line, and so the first of both lines hold at once. Costs no request.

@@ -7,14 +7,20 @@ use wasmtime::{Result, ensure};
 
 use super::bindings::wok::recipe::zookeeper::{Line, Place, Stat};
 
-/// What a name takes in memory besides its text, its place in a line included.
-pub(super) const NAME_OVERHEAD: usize = 48;
+/// What a name takes in memory besides its text.
+pub(super) const NAME_OVERHEAD: usize = 40;
 
 /// Most names in one batch, whatever the component asks for.
 const MAX_NAMES: usize = 4096;
 
 /// Most infixes of a line: each name is compared with each of them.
-const MAX_INFIXES: usize = 16;
+const MAX_INFIXES: usize = 8;
+
+/// The longest infix.
+const MAX_INFIX: usize = 64;
+
+/// Most lines of one list. To put a list in order takes the processor, and nothing interrupts it.
+const MAX_LINES: usize = 4;
 
 /// The digits of a counter as ZooKeeper writes it, `%010d`.
 const COUNTER: usize = 10;
@@ -25,12 +31,13 @@ const COUNTER: usize = 10;
 pub struct ChildList {
     pub(super) count: u32,
     pub(super) stat: Stat,
-    /// What all of the names took.
+    /// What the names took, and what their lines take.
     pub(super) bytes: u64,
     /// Empty where a name was handed out before there was a line.
     names: Vec<String>,
-    /// The line, once there is one.
-    line: Option<InLine>,
+    lines: Vec<InLine>,
+    /// Which of the lines the component asks about, once there is one.
+    line: Option<usize>,
     /// How many were handed out or passed over, of the line if there is one.
     passed: usize,
 }
@@ -57,17 +64,17 @@ impl ChildList {
     pub(super) fn new(names: Vec<String>, stat: Stat) -> Self {
         let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
         let bytes = names.iter().map(|name| (name.len() + NAME_OVERHEAD) as u64).sum();
-        ChildList { count, stat, bytes, names, line: None, passed: 0 }
+        ChildList { count, stat, bytes, names, lines: Vec::new(), line: None, passed: 0 }
     }
 
     /// The next names, at most so many.
     pub(super) fn next(&mut self, max: u32) -> Vec<String> {
         let max = MAX_NAMES.min(max as usize);
-        let batch: Vec<String> = match &self.line {
+        let batch: Vec<String> = match self.line() {
             None => self.names.iter_mut().skip(self.passed).take(max).map(mem::take).collect(),
             Some(line) => {
                 let standing = line.standing.iter().skip(self.passed).take(max);
-                standing.map(|it| self.name(it.name).to_owned()).collect()
+                standing.map(|it| name_at(&self.names, it.name).to_owned()).collect()
             }
         };
         self.passed += batch.len();
@@ -76,36 +83,49 @@ impl ChildList {
 
     /// Passes over the next names.
     pub(super) fn skip(&mut self, count: u32) {
-        let all = self.line.as_ref().map_or(self.names.len(), |line| line.standing.len());
-        let rest = all.saturating_sub(self.passed);
+        let all = self.line().map_or(self.names.len(), |line| line.standing.len());
+        let count = all.saturating_sub(self.passed).min(count as usize);
         if self.line.is_none() {
             // As if they were handed out.
-            self.names.iter_mut().skip(self.passed).take(count as usize).for_each(String::clear);
+            let passed = self.names.iter_mut().skip(self.passed).take(count);
+            passed.for_each(|name| drop(mem::take(name)));
         }
-        self.passed += rest.min(count as usize);
+        self.passed += count;
     }
 
-    /// Makes a line of the names that were not handed out yet, and begins at its first.
+    /// Makes a line of the names that were not handed out before the first line, and begins at its
+    /// first.
     ///
     /// # Errors
-    /// For infixes that tell nothing, and for too many.
+    /// For infixes that tell nothing, and for too many infixes or lines.
     pub(super) fn order(&mut self, infixes: Vec<String>) -> Result<Line> {
-        ensure!(
-            infixes.len() <= MAX_INFIXES && !infixes.iter().any(String::is_empty),
-            "order: give at most {MAX_INFIXES} infixes, none of them empty"
-        );
         self.passed = 0;
-        let line = match self.line.take() {
-            Some(line) if line.infixes == infixes => line,
-            _ => self.line_up(infixes),
+        let known = self.lines.iter().position(|line| line.infixes == infixes);
+        let at = match known {
+            Some(at) => at,
+            None => self.line_up(infixes)?,
         };
-        let length = u32::try_from(line.standing.len()).unwrap_or(u32::MAX);
-        let stranger = line.stranger.map(|name| self.name(name).to_owned());
-        self.line = Some(line);
-        Ok(Line { length, stranger })
+        self.line = Some(at);
+        let line = self.line();
+        let length = line.map_or(0, |line| line.standing.len());
+        let stranger = line.and_then(|line| line.stranger);
+        Ok(Line {
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            stranger: stranger.map(|name| name_at(&self.names, name).to_owned()),
+        })
     }
 
-    fn line_up(&self, infixes: Vec<String>) -> InLine {
+    /// Makes another line; answers which of the lines it is.
+    fn line_up(&mut self, infixes: Vec<String>) -> Result<usize> {
+        ensure!(
+            infixes.len() <= MAX_INFIXES
+                && infixes.iter().all(|infix| (1..=MAX_INFIX).contains(&infix.len())),
+            "order: give at most {MAX_INFIXES} infixes, each of 1 to {MAX_INFIX} bytes"
+        );
+        ensure!(
+            self.lines.len() < MAX_LINES,
+            "order: at most {MAX_LINES} lines are made of one list; list the children again"
+        );
         let (mut standing, mut stranger) = (Vec::new(), None);
         for (at, name) in (0_u32..).zip(&self.names) {
             match infixes.iter().find_map(|infix| counter_after(infix, name)) {
@@ -115,29 +135,53 @@ impl ChildList {
             }
         }
         let origin = standing.first().map_or(0, |first| first.counter);
-        standing.sort_unstable_by(|one, other| {
-            let named = |it: &Standing| (it.counter, self.name(it.name));
-            compare(origin, named(one), named(other))
-        });
-        InLine { infixes, standing, stranger }
+        sort(&self.names, origin, &mut standing);
+        self.bytes += (standing.capacity() * size_of::<Standing>()) as u64;
+        self.lines.push(InLine { infixes, standing, stranger });
+        Ok(self.lines.len() - 1)
     }
 
     /// Where a contender stands in the line, or would stand. Nobody stands in a line that was not made.
-    pub(super) fn position(&self, name: &str, counter: i32) -> Place {
-        let line = self.line.as_ref().map_or(&[][..], |line| &line.standing);
-        // Seen from the contender itself, a line that spans less than half the circle is in the same
-        // order as seen from any of those in it.
-        let is_ahead = |it: &Standing| {
-            compare(counter, (it.counter, self.name(it.name)), (counter, name)) == Ordering::Less
+    pub(super) fn position(&mut self, name: &str, counter: i32) -> Place {
+        let Self { names, lines, line, .. } = self;
+        let Some(InLine { standing, .. }) = line.and_then(|at| lines.get_mut(at)) else {
+            return Place { ahead: 0, is_there: false };
         };
-        let ahead = line.partition_point(is_ahead);
-        let is_there = line.get(ahead).is_some_and(|it| self.name(it.name) == name);
+        if !is_in_order_for(counter, standing) {
+            sort(names, counter, standing);
+        }
+        let is_ahead = |it: &Standing| {
+            let other = (it.counter, name_at(names, it.name));
+            compare(counter, other, (counter, name)) == Ordering::Less
+        };
+        let ahead = standing.partition_point(is_ahead);
+        let is_there = standing.get(ahead).is_some_and(|it| name_at(names, it.name) == name);
         Place { ahead: u32::try_from(ahead).unwrap_or(u32::MAX), is_there }
     }
 
-    fn name(&self, at: u32) -> &str {
-        self.names.get(at as usize).map_or("", String::as_str)
+    fn line(&self) -> Option<&InLine> {
+        self.lines.get(self.line?)
     }
+}
+
+fn name_at(names: &[String], at: u32) -> &str {
+    names.get(at as usize).map_or("", String::as_str)
+}
+
+/// The first first, as seen from the counter `origin`.
+fn sort(names: &[String], origin: i32, standing: &mut [Standing]) {
+    let named = |it: &Standing| (it.counter, name_at(names, it.name));
+    standing.sort_unstable_by(|one, other| compare(origin, named(one), named(other)));
+}
+
+/// Whether a line that was sorted has those first who are ahead of this counter. So it is as long as
+/// all span less than half the circle, together with the counter. It takes a name that somebody made
+/// up to make them span more, and then who is ahead depends on who looks.
+fn is_in_order_for(counter: i32, standing: &[Standing]) -> bool {
+    let Some((first, last)) = standing.first().zip(standing.last()) else { return true };
+    let is_before = |one: i32, other: i32| one.wrapping_sub(other) < 0;
+    let (first, last) = (first.counter, last.counter);
+    !is_before(last, first) && (is_before(first, counter) || !is_before(last, counter))
 }
 
 /// Who of two is ahead, as seen from the counter `origin`.
@@ -204,7 +248,7 @@ mod tests {
         (length, stranger)
     }
 
-    fn place(list: &ChildList, name: &str, counter: i32) -> (u32, bool) {
+    fn place(list: &mut ChildList, name: &str, counter: i32) -> (u32, bool) {
         let Place { ahead, is_there } = list.position(name, counter);
         (ahead, is_there)
     }
@@ -230,9 +274,9 @@ mod tests {
             "x-lock-12",
         ]);
         assert_eq!(order(&mut list, &["-lock-"]), (3, None));
-        assert_eq!(place(&list, "d-lock--2147483648", i32::MIN), (1, true));
-        assert_eq!(place(&list, "z-lock--2147483648", i32::MIN), (2, false));
-        assert_eq!(place(&list, "a-lock--2147483646", i32::MIN + 2), (3, false));
+        assert_eq!(place(&mut list, "d-lock--2147483648", i32::MIN), (1, true));
+        assert_eq!(place(&mut list, "z-lock--2147483648", i32::MIN), (2, false));
+        assert_eq!(place(&mut list, "a-lock--2147483646", i32::MIN + 2), (3, false));
         list.skip(1);
         assert_eq!(list.next(1), ["d-lock--2147483648"]);
         assert_eq!(list.next(9), ["b-lock--2147483647"]);
@@ -242,10 +286,62 @@ mod tests {
     fn another_line_can_be_made_of_the_same_names() {
         let mut list = list(&["r-R-0000000003", "w-W-0000000001", "r-R-0000000002"]);
         assert_eq!(order(&mut list, &["-R-", "-W-"]), (3, None));
-        assert_eq!(place(&list, "r-R-0000000003", 3), (2, true));
+        assert_eq!(place(&mut list, "r-R-0000000003", 3), (2, true));
         assert_eq!(order(&mut list, &["-W-"]), (1, Some("r-R-0000000003".to_owned())));
-        assert_eq!(place(&list, "r-R-0000000003", 3), (1, false));
+        assert_eq!(place(&mut list, "r-R-0000000003", 3), (1, false));
         assert_eq!(list.next(9), ["w-W-0000000001"]);
+    }
+
+    #[test]
+    fn a_made_up_counter_lets_nobody_by() {
+        // Half the circle away from those in line. The server may list it anywhere.
+        let mut names = vec!["5-lock-0000000005", "6-lock-0000000006", "7-lock-0000000007"];
+        names.push("x-lock--2147483642");
+        for at in 0..names.len() {
+            names.rotate_left(at);
+            let mut list = list(&names);
+            order(&mut list, &["-lock-"]);
+            // Each sees what is ahead of it, and what was made up if that seems to be.
+            let made_up = i32::MIN + 6;
+            for counter in [5_i32, 6, 7] {
+                let seems_ahead = u32::from(made_up.wrapping_sub(counter) < 0);
+                let name = format!("{counter}-lock-000000000{counter}");
+                let ahead = u32::try_from(counter - 5).unwrap() + seems_ahead;
+                assert_eq!(place(&mut list, &name, counter), (ahead, true), "{names:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_in_a_line_of_others_is_found_from_wherever_it_is_asked() {
+        let mut list = list(&["a-W-0000000000", "b-W-0000000100"]);
+        order(&mut list, &["-W-"]);
+        for counter in [-1, 0, 50, 100, i32::MAX, i32::MIN, i32::MIN + 50, i32::MIN + 101] {
+            let ahead = [0, 100_i32].iter().filter(|it| it.wrapping_sub(counter) < 0).count();
+            let ahead = u32::try_from(ahead).unwrap();
+            assert_eq!(place(&mut list, "A", counter), (ahead, false), "{counter}");
+        }
+    }
+
+    #[test]
+    fn only_so_many_lines_are_made_of_a_list() {
+        let mut list = list(&["a-lock-0000000001"]);
+        let bytes = list.bytes;
+        let infixes = |number: usize| vec![format!("-{number}-")];
+        for number in 0..MAX_LINES {
+            list.order(infixes(number)).unwrap();
+        }
+        assert!(list.order(infixes(MAX_LINES)).is_err());
+        assert_eq!(list.order(infixes(0)).unwrap().length, 0);
+        assert_eq!(list.bytes, bytes, "nobody stands in any of them");
+    }
+
+    #[test]
+    fn a_line_counts_among_the_bytes_of_its_list() {
+        let mut list = list(&["a-lock-0000000001"]);
+        let bytes = list.bytes;
+        order(&mut list, &["-lock-"]);
+        assert!(list.bytes > bytes);
     }
 
     #[test]
@@ -269,14 +365,15 @@ mod tests {
     #[test]
     fn nobody_is_in_a_line_that_was_not_made() {
         let mut list = list(&["a-lock-0000000001"]);
-        assert_eq!(place(&list, "a-lock-0000000001", 1), (0, false));
+        assert_eq!(place(&mut list, "a-lock-0000000001", 1), (0, false));
         assert_eq!(order(&mut list, &[]), (0, Some("a-lock-0000000001".to_owned())));
     }
 
     #[test]
     fn infixes_that_tell_nothing_and_too_many_are_refused() {
         let mut list = list(&["a-lock-0000000001"]);
-        for infixes in [vec![String::new()], vec!["-lock-".to_owned(); MAX_INFIXES + 1]] {
+        let (none, long) = (vec![String::new()], vec!["x".repeat(MAX_INFIX + 1)]);
+        for infixes in [none, long, vec!["-lock-".to_owned(); MAX_INFIXES + 1]] {
             assert!(list.order(infixes.clone()).is_err(), "{infixes:?}");
         }
         assert_eq!(list.next(9), ["a-lock-0000000001"]);

@@ -46,7 +46,7 @@ impl Default for Limits {
             watches: 64,
             // A recipe looks at one directory at a time; two-phase commit looks at a few.
             child_lists: 16,
-            // A hundred thousand contenders. One list of more is answered all the same.
+            // Eighty thousand contenders. One list of more is answered all the same.
             child_list_bytes: 8 << 20,
             // A cycle of the lock takes 4; a client that does nothing else makes some 500 of them
             // a second on a server that syncs. Ensembles serve tens of thousands of requests.

@@ -316,3 +316,22 @@ async fn a_directory_of_thousands_is_handed_out_in_batches() -> Result<()> {
     assert_eq!(answered(&scene, &guest, "big-list", json!({})).await?, Ok(json!(4096)));
     Ok(())
 }
+
+#[tokio::test]
+async fn lines_that_would_keep_the_host_busy_end_the_component() -> Result<()> {
+    let scene = Scene::new().await?;
+    for (lines, infixes, bytes, told) in [
+        (5, 1, 8, "order: at most 4 lines are made of one list"),
+        (1, 9, 8, "order: give at most 8 infixes"),
+        (1, 1, 0, "each of 1 to 64 bytes"),
+        (1, 1, 65, "each of 1 to 64 bytes"),
+    ] {
+        let body = json!({"lines": lines, "infixes": infixes, "bytes": bytes});
+        let guest = scene.hostile()?;
+        let (fault, _) = scene.beside(guest.fault("order-flood", body)).await?;
+        assert!(fault.contains(told), "{fault}");
+    }
+    let most = json!({"lines": 4, "infixes": 8, "bytes": 64});
+    assert_eq!(answered(&scene, &scene.hostile()?, "order-flood", most).await?, Ok(json!(null)));
+    Ok(())
+}

@@ -25,7 +25,7 @@ const LONGEST_TURN: Duration = TICK.saturating_mul(2);
 ///
 /// It runs on the thread that polls it. After a turn that overran it goes on in the slow lane until it
 /// blocks or returns. If more time passes than a turn may last, another process had the
-/// processor: that is not charged.
+/// processor, or the host put a long list in order: that is not charged.
 pub(in crate::guest) struct Metered<T> {
     place: Place<T>,
     /// Polled first: there is nothing for the call to do before it is done.

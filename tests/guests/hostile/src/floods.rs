@@ -126,6 +126,16 @@ pub(crate) fn big_list() -> Result<u32, Error> {
     Ok(u32::try_from(children.next(u32::MAX).len()).unwrap_or(u32::MAX))
 }
 
+pub(crate) fn order_flood(lines: u8, infixes: u32, bytes: u32) -> Result<(), Error> {
+    let children = get_children("/")?;
+    for line in 0..lines {
+        let infix = char::from(b'a'.wrapping_add(line)).to_string().repeat(bytes as usize);
+        let infixes: Vec<String> = (0..infixes).map(|_| infix.clone()).collect();
+        children.order(&infixes);
+    }
+    Ok(())
+}
+
 fn until_refused(count: u32, mut attempt: impl FnMut(u32) -> Result<(), Error>) -> Hoarded {
     for number in 0..count {
         if let Err(error) = attempt(number) {

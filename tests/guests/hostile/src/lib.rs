@@ -152,6 +152,10 @@ impl Guest for Hostile {
         floods::big_list()
     }
 
+    fn order_flood(lines: u8, infixes: u32, bytes: u32) -> Result<(), Error> {
+        floods::order_flood(lines, infixes, bytes)
+    }
+
     fn escape_exists(path: String) -> Result<Option<Stat>, Error> {
         escapes::exists(&path)
     }
