@@ -4,12 +4,22 @@ use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::error::FilesError;
 
 const LOCK: &str = "wok.lock";
 const VERSION: &str = "version-2";
 const UNFINISHED: &str = "unfinished";
+
+/// How long a lock may be held by nobody but a process that this one has just started: the new
+/// process has a copy of every open file, a server's that ended meanwhile among them, until it runs
+/// its program.
+const HANDED_DOWN: Duration = Duration::from_millis(500);
+
+/// After this the lock is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(5);
 
 /// A data directory that this server alone uses, until the value is dropped.
 #[derive(Debug)]
@@ -35,10 +45,16 @@ impl DataDir {
             .write(true)
             .open(&path)
             .map_err(FilesError::io("open", &path))?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FilesError::Locked { path }),
-            Err(TryLockError::Error(cause)) => return Err(FilesError::io("lock", path)(cause)),
+        let tried = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tried.elapsed() < HANDED_DOWN => {
+                    thread::sleep(TRY_AGAIN);
+                }
+                Err(TryLockError::WouldBlock) => return Err(FilesError::Locked { path }),
+                Err(TryLockError::Error(cause)) => return Err(FilesError::io("lock", path)(cause)),
+            }
         }
         let directory = DataDir { root: root.to_owned(), version, _lock: lock };
         for name in directory.names()? {
