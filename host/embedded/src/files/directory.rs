@@ -50,6 +50,7 @@ impl DataDir {
             match lock.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) if tried.elapsed() < HANDED_DOWN => {
+                    #[allow(clippy::disallowed_methods, reason = "nothing tells of the release")]
                     thread::sleep(TRY_AGAIN);
                 }
                 Err(TryLockError::WouldBlock) => return Err(FilesError::Locked { path }),
