@@ -34,6 +34,7 @@ mod ensemble;
 mod ensure;
 mod epoch;
 mod failure;
+mod hosts;
 mod janitor;
 mod ledger;
 mod monitor;

@@ -150,6 +150,15 @@ impl Network {
         self.around(site, |from, to| self.mend(from, to))
     }
 
+    /// Takes a site's network down, as where a cable is pulled: it has no way to anywhere, and knows.
+    ///
+    /// # Errors
+    /// If there is no such site.
+    pub fn unplug(&self, site: usize) -> Result<()> {
+        let Site { namespace, .. } = self.sites.get(site).context("a site")?;
+        ip(&["-n", namespace, "link", "set", "eth0", "down"])
+    }
+
     fn around(&self, site: usize, each: impl Fn(usize, usize) -> Result<()>) -> Result<()> {
         let mut others = (0..self.sites.len()).filter(|other| *other != site);
         others.try_for_each(|other| each(site, other).and_then(|()| each(other, site)))

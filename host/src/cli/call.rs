@@ -69,10 +69,7 @@ async fn call_on(
     let caller = Caller { participant: &participant, target, printer };
     let mut ending = None;
     let answered = caller.answer(call, &mut follower, &mut ending, signals, &withdrawn).await;
-    participant.leave();
-    while let Some(notice) = follower.next().await {
-        note_end(&mut ending, notice);
-    }
+    joining::leave(&participant, &mut follower, |notice| note_end(&mut ending, notice)).await;
     let what = target.in_words();
     match answered? {
         Ok(Answer { value: Ok(value), claim, .. }) => {

@@ -141,8 +141,7 @@ async fn join_and_run(
         Ok(held) => contender.run(ready.tasks(), &mut follower, &held, command, signals).await,
         Err(failure) => Err(failure),
     };
-    contender.participant.leave();
-    while follower.next().await.is_some() {}
+    joining::leave(&contender.participant, &mut follower, drop).await;
     outcome
 }
 

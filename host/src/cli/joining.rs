@@ -19,7 +19,7 @@ use crate::epochs::{Epochs, Joined};
 use crate::guest::{self, CompileCache, Limits, Mount};
 use crate::host::{Host, HostOptions, Sessions, user_cache};
 use crate::modules::ModuleSource;
-use crate::participant::Join;
+use crate::participant::{Follower, Join, Notice, Participant};
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
 
@@ -252,7 +252,7 @@ impl Ready {
         joined.map_err(|error| Failure::Unreachable(error.to_string()))
     }
 
-    /// Closes the session. The participant is gone by then, and its znodes with it.
+    /// Closes the session. The participant has left by then.
     pub(super) async fn close(&self) {
         self.epochs.close().await;
     }
@@ -264,6 +264,38 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Module(format!("cannot start: {error}")))
+}
+
+/// Has the participant leave, and tells `observe` what it says until nothing of it is left. Without
+/// contact it cannot leave; once the session may not be believed in any more, nobody waits for that,
+/// for the server ends the session and all that is in its ledger.
+pub(super) async fn leave(
+    participant: &Participant,
+    follower: &mut Follower,
+    mut observe: impl FnMut(Notice),
+) {
+    participant.leave();
+    loop {
+        // Cancel-safe: a notice stays with the follower, and the deadline is asked for anew.
+        tokio::select! {
+            biased;
+            notice = follower.next() => match notice {
+                Some(notice) => observe(notice),
+                None => return,
+            },
+            () = until_overdue(participant) => {
+                tracing::warn!("no contact with ZooKeeper; what stood in line goes with the session");
+                return;
+            }
+        }
+    }
+}
+
+/// Completes when the participant's session may not be believed in any more. Contact moves that.
+async fn until_overdue(participant: &Participant) {
+    while !participant.deadline().has_passed() {
+        tokio::time::sleep(participant.deadline().remaining()).await;
+    }
 }
 
 /// The next signal that ends an attempt; others mean nothing before a command runs.

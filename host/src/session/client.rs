@@ -14,6 +14,7 @@ use zookeeper_client as zk;
 use super::diagnose::diagnose;
 use super::ensemble::{Connection, Ending, Ensemble};
 use super::failure::{Failure, Refusal};
+use super::hosts::looked_up;
 use super::options::{ConnectError, ConnectOptions};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::watch::{Event, Watch};
@@ -59,7 +60,7 @@ impl Client {
             connector = connector.with_sasl(zk::SaslOptions::digest_md5(user, password));
         }
         let connected = match &options.tls {
-            None => connector.connect(&options.hosts).await,
+            None => connector.connect(&looked_up(&options.hosts)).await,
             Some(tls) => {
                 let mut certificates =
                     zk::TlsOptions::new().with_pem_ca(&tls.ca).map_err(|error| {

@@ -1,5 +1,5 @@
 //! Partitions of three real servers, one round of the two plainest; `cargo xtask soak partitions`
-//! plays all of them.
+//! plays all of them. And a host without a network.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +9,7 @@
 )]
 
 mod links;
+mod unplugged;
 
 use std::time::Duration;
 
