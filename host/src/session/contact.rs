@@ -10,8 +10,10 @@
 //!
 //! The leader learns from a follower which sessions were alive when it pings that follower, once in
 //! half a tick. A follower that is cut off right after it passed a write on has told the leader of
-//! earlier requests only. A session lasts two ticks at least, so half a tick is a quarter of the
-//! session timeout at most: of what was sent within that quarter, the leader may know nothing.
+//! earlier requests only: of those that it had answered half a tick before that write was sent. When
+//! they were sent is what counts; a request that was held up on its way, by the link or by a pause of
+//! the follower, may have come to the follower just before the write did. A session lasts two ticks
+//! at least, so half a tick is a quarter of the session timeout at most.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,13 +51,20 @@ pub(super) struct Contact {
     rule: ContactRule,
     leader: Evidence,
     quorum: Evidence,
-    /// When requests that the leader answered were sent, oldest first, as far back as the newest
-    /// that the leader must know of. Never empty.
-    told: VecDeque<Boottime>,
+    /// Requests that were answered, oldest first, as far back as the newest that the leader must
+    /// know of. Never empty.
+    told: VecDeque<Told>,
     /// How many ephemeral znodes there are, or may be.
     znodes: usize,
     /// How many of them are claimed.
     claims: usize,
+}
+
+/// A request that has kept the session alive at the server that answered it.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    sent: Boottime,
+    answered: Boottime,
 }
 
 /// What is known by the answers of one authority.
@@ -83,7 +92,7 @@ impl Contact {
             rule,
             leader: evidence,
             quorum: evidence,
-            told: VecDeque::from([opened]),
+            told: VecDeque::from([Told { sent: opened, answered: opened }]),
             znodes: 0,
             claims: 0,
         }
@@ -104,31 +113,31 @@ impl Contact {
         self.timing = self.timing.granting(least);
     }
 
-    /// A request sent at `sent` has been answered on this authority.
-    pub(super) fn answered(&mut self, authority: Authority, sent: Boottime) {
-        if authority == Authority::Server {
-            return;
+    /// A request sent at `sent` has been answered on this authority now.
+    pub(super) fn answered(&mut self, authority: Authority, sent: Boottime, now: Boottime) {
+        if authority != Authority::Server {
+            let evidence = Evidence { newest: sent, since: self.bound(sent) };
+            self.leader.take(evidence);
+            if authority == Authority::Quorum {
+                self.quorum.take(evidence);
+            }
         }
-        let evidence = Evidence { newest: sent, since: self.bound(sent) };
-        self.leader.take(evidence);
-        if authority == Authority::Quorum {
-            self.quorum.take(evidence);
-        }
-        let is_spaced = self.told.back().is_none_or(|last| sent >= *last + self.spacing());
+        let is_spaced = self.told.back().is_none_or(|last| sent >= last.sent + self.spacing());
         if is_spaced {
-            self.told.push_back(sent);
+            self.told.push_back(Told { sent, answered: now });
         }
     }
 
-    /// Since when the session counts if a request sent at `sent` is answered: then, unless the one
-    /// before it is so old that the leader may not have heard of the session for longer than the
-    /// margin allows for, as after a pause of this host.
+    /// Since when the session counts if a request sent at `sent` is answered: then, unless what the
+    /// leader must know of is so old that the leader may not have heard of the session for longer
+    /// than the margin allows for, as after a pause of this host, of its server, or of the link
+    /// between them.
     fn bound(&mut self, sent: Boottime) -> Boottime {
         let untold = self.timing.untold();
-        while self.told.get(1).is_some_and(|next| *next + untold <= sent) {
+        while self.told.get(1).is_some_and(|next| next.answered + untold <= sent) {
             self.told.pop_front();
         }
-        let known = self.told.front().copied().unwrap_or(sent);
+        let known = self.told.front().map_or(sent, |told| told.sent);
         sent.min(known + untold + self.timing.heartbeat())
     }
 
@@ -255,7 +264,7 @@ mod tests {
     /// Heartbeats as they come, and what is believed after each.
     fn beat(contact: &mut Contact, authority: Authority, from_ms: u64, until_ms: u64) {
         for ms in (from_ms..=until_ms).step_by(800) {
-            contact.answered(authority, at(ms));
+            contact.answered(authority, at(ms), at(ms));
             assert_eq!(contact.deadline(), at(ms) + PATIENCE, "at {ms} ms");
         }
     }
@@ -263,7 +272,7 @@ mod tests {
     #[test]
     fn a_server_alone_is_no_contact() {
         let mut contact = opened();
-        contact.answered(Authority::Server, at(1_000));
+        contact.answered(Authority::Server, at(1_000), at(1_000));
         assert_eq!((contact.newest(), contact.deadline()), (at(0), at(0) + PATIENCE));
     }
 
@@ -273,12 +282,12 @@ mod tests {
         beat(&mut contact, Authority::Leader, 0, 4_000);
         contact.stand();
         assert_eq!(contact.newest(), at(4_000), "what was believed is believed");
-        contact.answered(Authority::Leader, at(4_800));
+        contact.answered(Authority::Leader, at(4_800), at(4_800));
         assert_eq!(contact.newest(), at(4_000));
-        contact.answered(Authority::Quorum, at(5_000));
+        contact.answered(Authority::Quorum, at(5_000), at(5_000));
         assert_eq!(contact.deadline(), at(5_000) + PATIENCE);
         contact.fall();
-        contact.answered(Authority::Leader, at(5_800));
+        contact.answered(Authority::Leader, at(5_800), at(5_800));
         assert_eq!(contact.newest(), at(5_800));
     }
 
@@ -301,7 +310,7 @@ mod tests {
     fn many_requests_leave_no_more_behind_than_few() {
         let mut contact = opened();
         for ms in 0..20_000 {
-            contact.answered(Authority::Quorum, at(ms));
+            contact.answered(Authority::Quorum, at(ms), at(ms));
             assert_eq!(contact.newest(), at(ms));
             assert_eq!(contact.deadline(), at(ms) + PATIENCE);
         }
@@ -315,14 +324,49 @@ mod tests {
         beat(&mut contact, Authority::Quorum, 0, 1_600);
         // This host is paused. Its next heartbeat is answered, but the follower that passed it on
         // may be cut off before the leader's next ping.
-        contact.answered(Authority::Quorum, at(6_000));
+        contact.answered(Authority::Quorum, at(6_000), at(6_000));
         assert_eq!(contact.newest(), at(6_000), "no heartbeat is due");
         let untold = TIMEOUT / 4 + TIMEOUT / 10;
         assert_eq!(contact.since(), at(1_600) + untold, "nothing is granted on it");
         assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
         // One that comes half a tick later passed a ping on its way.
-        contact.answered(Authority::Quorum, at(8_000));
+        contact.answered(Authority::Quorum, at(8_000), at(8_000));
         assert_eq!(contact.deadline(), at(8_000) + PATIENCE);
+    }
+
+    #[test]
+    fn what_was_held_up_on_its_way_counts_as_little_as_the_leader_may_know() {
+        let mut contact = opened();
+        contact.stand();
+        beat(&mut contact, Authority::Quorum, 0, 1_600);
+        // The link lets nothing pass, or the follower is paused: what is sent meanwhile comes to the
+        // follower all at once, which is cut off from the leader before its next ping.
+        for ms in (2_400..=5_600).step_by(800) {
+            contact.answered(Authority::Quorum, at(ms), at(5_700));
+        }
+        let untold = TIMEOUT / 4 + TIMEOUT / 10;
+        assert_eq!(contact.newest(), at(5_600), "no heartbeat is due");
+        assert_eq!(contact.since(), at(1_600) + untold, "nothing is granted on it");
+        assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
+        // Half a tick after the answers the leader has been told.
+        contact.answered(Authority::Quorum, at(7_600), at(7_600));
+        assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
+        contact.answered(Authority::Quorum, at(7_700), at(7_700));
+        assert_eq!(contact.deadline(), at(7_700) + PATIENCE);
+    }
+
+    #[test]
+    fn a_read_keeps_a_session_alive_at_its_server_and_a_majority_says_that_the_leader_knows() {
+        let mut contact = opened();
+        contact.stand();
+        beat(&mut contact, Authority::Quorum, 0, 800);
+        contact.answered(Authority::Server, at(3_000), at(3_100));
+        assert_eq!(contact.newest(), at(800));
+        let untold = TIMEOUT / 4 + TIMEOUT / 10;
+        contact.answered(Authority::Quorum, at(5_000), at(5_000));
+        assert_eq!(contact.since(), at(800) + untold);
+        contact.answered(Authority::Quorum, at(5_100), at(5_100));
+        assert_eq!(contact.since(), at(5_100));
     }
 
     #[test]
@@ -330,7 +374,7 @@ mod tests {
         let mut contact = opened();
         beat(&mut contact, Authority::Quorum, 0, 4_000);
         let before = contact.deadline();
-        contact.answered(Authority::Quorum, at(3_900));
+        contact.answered(Authority::Quorum, at(3_900), at(3_900));
         assert_eq!((contact.newest(), contact.deadline()), (at(4_000), before));
     }
 }

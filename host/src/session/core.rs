@@ -302,7 +302,7 @@ impl Core {
             Some(Ok(answer)) => answer,
         };
         if self.is_of_the_ensemble(&answer) {
-            self.contact().answered(authority, sent);
+            self.contact().answered(authority, sent, self.now());
         }
         answer
     }
@@ -334,7 +334,8 @@ impl Core {
 
     /// Takes a connection for contact: what a session without [`Omission::ContactDeadline`] does.
     pub(super) fn believe(&self) {
-        self.contact().answered(Authority::Quorum, self.now());
+        let now = self.now();
+        self.contact().answered(Authority::Quorum, now, now);
     }
 
     async fn until_connected(&self) -> Result<(), Failure> {

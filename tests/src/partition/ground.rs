@@ -15,6 +15,13 @@ const SYNC_LIMIT: &str = "5";
 /// How long a link that flaps, or is slow, is used.
 const MINUTE: Duration = Duration::from_secs(60);
 
+/// The longest pause of a server whose leader is not to give it up.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// Long enough for a server that goes on to answer what has come meanwhile, and shorter than the time
+/// between two pings of the leader.
+const A_MOMENT: Duration = Duration::from_millis(50);
+
 /// How many sites have a server.
 const SERVERS: usize = 3;
 
@@ -40,6 +47,9 @@ pub struct Ground {
 pub enum Cut {
     /// The holder's host, with a follower, from the two others.
     WithFollower,
+    /// As that, a moment after the follower has been paused for a while, so that the heartbeats of
+    /// that while are answered and the leader is told of none.
+    AfterAPause,
     /// The holder's host, with the leader, from the two others.
     WithLeader,
     /// A follower from the leader. The holder's host is at that follower, and reaches no other.
@@ -56,8 +66,9 @@ pub enum Cut {
 
 impl Cut {
     /// All of them.
-    pub const ALL: [Cut; 7] = [
+    pub const ALL: [Cut; 8] = [
         Cut::WithFollower,
+        Cut::AfterAPause,
         Cut::WithLeader,
         Cut::FollowerFromLeader,
         Cut::LeaderUnheard,
@@ -128,10 +139,21 @@ impl Ground {
     }
 
     /// Cuts, and waits for what ends by itself.
-    pub(super) async fn cut(&self, cut: Cut, places: &Places) -> Result<()> {
+    pub(super) async fn cut(&self, cut: Cut, places: &Places, timeout: Duration) -> Result<()> {
         let Places { holder, leader, .. } = *places;
         match cut {
             Cut::WithFollower | Cut::WithLeader => self.network.isolate(holder),
+            Cut::AfterAPause => {
+                let server = &self.ensemble.servers()[holder];
+                server.pause()?;
+                // Clients give a connection up after two fifths of the session timeout.
+                // tidy: the pause is what is played
+                tokio::time::sleep((timeout * 7 / 20).min(LONGEST_PAUSE)).await;
+                server.resume()?;
+                // tidy: so is the moment
+                tokio::time::sleep(A_MOMENT).await;
+                self.network.isolate(holder)
+            }
             Cut::FollowerFromLeader => {
                 self.network.cut(holder, leader)?;
                 self.network.cut(leader, holder)
@@ -163,7 +185,9 @@ impl Ground {
     pub(super) async fn mend(&self, cut: Cut, places: &Places) -> Result<()> {
         let Places { holder, leader, .. } = *places;
         match cut {
-            Cut::WithFollower | Cut::WithLeader => self.network.join(holder)?,
+            Cut::WithFollower | Cut::AfterAPause | Cut::WithLeader => {
+                self.network.join(holder)?;
+            }
             Cut::FollowerFromLeader => {
                 self.network.mend(holder, leader)?;
                 self.network.mend(leader, holder)?;

@@ -97,7 +97,7 @@ pub async fn round(
     })
     .await
     .with_context(|| format!("{:?}", said(&waiter)))?;
-    ground.cut(cut, &places).await?;
+    ground.cut(cut, &places, timeout).await?;
     if cut.is_lasting() {
         // Twice what is patience elsewhere: servers notice after ten seconds, hold an election, and
         // then begin to count a session of thirty.
