@@ -40,6 +40,7 @@ mod ledger;
 mod monitor;
 mod multi;
 mod named;
+mod nodelay;
 mod omission;
 mod open;
 mod options;

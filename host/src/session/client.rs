@@ -15,6 +15,7 @@ use super::diagnose::diagnose;
 use super::ensemble::{Connection, Ending, Ensemble};
 use super::failure::{Failure, Refusal};
 use super::hosts::looked_up;
+use super::nodelay::{ports, turn_off_nagle};
 use super::options::{ConnectError, ConnectOptions};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::watch::{Event, Watch};
@@ -90,12 +91,14 @@ impl Client {
                 return Err(ConnectError::Unreachable { hosts, reason });
             }
         };
+        let ports = ports(&options.hosts);
+        turn_off_nagle(&ports);
         Ok(Client {
             id: client.session_id().0,
             timeout: client.session_timeout(),
             options: options.clone(),
             tasks: tasks.clone(),
-            connection: follow(client.state_watcher(), tasks),
+            connection: follow(client.state_watcher(), ports, tasks),
             client: Mutex::new(Some(client)),
         })
     }
@@ -105,12 +108,19 @@ impl Client {
     }
 }
 
-/// Translates the crate's session states.
-fn follow(mut states: zk::StateWatcher, tasks: &Tasks) -> watch::Receiver<Connection> {
+/// Translates the crate's session states, and sees to every new connection.
+fn follow(
+    mut states: zk::StateWatcher,
+    ports: Vec<u16>,
+    tasks: &Tasks,
+) -> watch::Receiver<Connection> {
     let (sender, receiver) = watch::channel(translate_state(states.peek_state()));
     tasks.spawn("connection state", async move {
         loop {
             let state = translate_state(states.changed().await);
+            if state == Connection::Up {
+                turn_off_nagle(&ports);
+            }
             sender.send_replace(state);
             if matches!(state, Connection::Over(_)) {
                 return;
