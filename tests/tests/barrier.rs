@@ -46,8 +46,10 @@ async fn watchers(path: &str) -> Result<usize> {
 async fn waiter(address: &str, path: &str) -> Result<Running> {
     let before = watchers(path).await?;
     let waiter = program(address, path, &["wait"])?.start()?;
-    let look = async || Ok((watchers(path).await? == before + 1).then_some(()));
-    eventually("a waiter to watch the barrier", look).await?;
+    eventually("a waiter to watch the barrier", async || {
+        Ok((watchers(path).await? == before + 1).then_some(()))
+    })
+    .await?;
     assert_eq!(waiter.status(), None, "it waits");
     Ok(waiter)
 }
@@ -136,10 +138,14 @@ async fn a_change_of_the_data_lets_nobody_by_and_keeps_nobody_back() -> Result<(
     for changes in 1..=2 {
         admin.set(&path, b"somebody else's").await?;
         let looks = Match::opcode(Opcode::GetData).under(&path);
-        let look = async || Ok((proxy.requests(&looks).len() == 1 + changes).then_some(()));
-        eventually("the waiter to look again", look).await?;
-        let look = async || Ok((watchers(&path).await? == 1).then_some(()));
-        eventually("the waiter to watch again", look).await?;
+        eventually("the waiter to look again", async || {
+            Ok((proxy.requests(&looks).len() == 1 + changes).then_some(()))
+        })
+        .await?;
+        eventually("the waiter to watch again", async || {
+            Ok((watchers(&path).await? == 1).then_some(()))
+        })
+        .await?;
         assert_eq!(waiter.status(), None, "it waits on");
     }
     check(&call(&path, &["raise"]).await?, r#"{"was-up":"somebody else's"}"#);

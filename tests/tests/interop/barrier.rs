@@ -30,8 +30,10 @@ async fn passes(waiter: Running) -> Result<()> {
 
 /// Waits until so many sessions watch the barrier.
 async fn waiting(path: &str, count: usize) -> Result<()> {
-    let look = async || Ok((watchers(path).await?.len() == count).then_some(()));
-    eventually("those who wait at the barrier", look).await
+    eventually("those who wait at the barrier", async || {
+        Ok((watchers(path).await?.len() == count).then_some(()))
+    })
+    .await
 }
 
 /// Each of them raises a barrier, at which both wait and which the other one lowers.
