@@ -19,6 +19,8 @@ pub(crate) struct Counts<'a> {
     pub(crate) counted: Vec<Counted<'a>>,
     /// What was written to remain, with how many were counted by then.
     written: Vec<Written<'a>>,
+    /// The entries at which what says that an id was counted went.
+    taken_back: Vec<(usize, &'a str)>,
     /// The entries of what a waiter has to know: the latch is made, and its gate changes.
     pub(crate) gate: Vec<usize>,
     /// The entries of all changes of the latch's own znode.
@@ -45,8 +47,9 @@ struct Written<'a> {
 impl<'a> Counts<'a> {
     /// Of the latch at `mount`.
     pub(crate) fn of(history: &'a [Entry], mount: &str, needed: usize) -> Self {
-        let (counted, written, gate, changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut counts = Counts { needed, counted, written, gate, changes };
+        let (counted, written, taken_back) = (Vec::new(), Vec::new(), Vec::new());
+        let (gate, changes) = (Vec::new(), Vec::new());
+        let mut counts = Counts { needed, counted, written, taken_back, gate, changes };
         for (at, entry) in history.iter().enumerate() {
             let What::Txn { session, changes, .. } = &entry.what else { continue };
             let when = Moment::of(at, entry);
@@ -75,6 +78,10 @@ impl<'a> Counts<'a> {
                 if let Some(id) = name.strip_prefix(COUNTED) {
                     self.counted.push(Counted { id, when, session });
                 }
+            }
+            (Some(name), Change::Deleted { .. }) => {
+                let id = name.strip_prefix(COUNTED);
+                self.taken_back.extend(id.map(|id| (when.at, id)));
             }
             (None, Change::Created { data, .. } | Change::DataSet { data, .. })
                 if below.is_empty() =>
@@ -107,8 +114,8 @@ impl<'a> Counts<'a> {
     }
 }
 
-/// C2: an id is counted once, after somebody has asked for it; and what is written to remain is what
-/// the ids that are counted leave.
+/// C2: an id is counted once, after somebody has asked for it, and stays so; and what is written to
+/// remain is what the ids that are counted leave.
 pub(super) fn check(
     calls: &[Made<'_, '_>],
     counts: &Counts<'_>,
@@ -132,6 +139,10 @@ pub(super) fn check(
             let sentence = format!("the id {:?} was counted, and nobody had asked", counted.id);
             found.push(Violation::new(id, at, sentence));
         }
+    }
+    for (at, taken_back) in &counts.taken_back {
+        let sentence = format!("the id {taken_back:?} is not counted any more");
+        found.push(Violation::new(id, *at, sentence));
     }
     for written in &counts.written {
         let remaining = counts.remaining(written.counted);

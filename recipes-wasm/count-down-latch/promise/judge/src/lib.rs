@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | A2 | `opening` | a wait is answered before as many ids as make the latch open were asked to be counted, and were counted |
 //! | C1 | `opening` | somebody waits on at a latch that is open |
-//! | C2 | `counts` | what remains is not what the counted ids leave, or an id is counted that nobody has asked for |
+//! | C2 | `counts` | what remains is not what the counted ids leave, or an id is counted that nobody has asked for, or not any more |
 //! | C3 | `answers` | a caller is told that so many remain, and that was not so at any moment of the call; or an id is not counted that was acknowledged |
 //! | C4 | `turns` | a call is refused and no fault was in its way |
 //! | H1 | `polling` | a participant asks the ensemble again and again, or a count wakes it |

@@ -184,6 +184,13 @@ fn c2_what_nobody_asked_for_is_rejected() {
 }
 
 #[test]
+fn c2_an_id_that_is_taken_back_is_rejected() {
+    let mut story = Story::new();
+    let path = format!("{MOUNT}/count-a");
+    check(story.make(1).count(1, "a", 1).commit(session(1), vec![Change::Deleted { path }]), "C2");
+}
+
+#[test]
 fn c2_what_is_written_to_remain_is_what_the_ids_leave() {
     let mut story = Story::new();
     check(story.make(1).ask_to_count(1, "a").counts(1, "a", 2), "C2");
