@@ -96,14 +96,15 @@ async fn a_latch_is_counted_down_from_the_command_line() -> Result<()> {
     let waits = call(&path, 3, &["--wait", "1s", "wait"]).await?;
     assert_eq!((waits.code(), waits.stdout.as_str()), (Some(75), ""), "{waits:?}");
 
-    check(&call(&path, 3, &["count-down", "id=.."]).await?, "1");
+    // As the command line has it, digits alone are a number unless they are in quotes.
+    check(&call(&path, 3, &["count-down", "id=\"7\""]).await?, "1");
     check(&call(&path, 3, &["count-down", "id=the last"]).await?, "0");
     check(&call(&path, 3, &["wait"]).await?, "null");
     // It stays open, and counts nobody any more.
     check(&call(&path, 3, &["count-down", "id=another"]).await?, "0");
     check(&call(&path, 3, &["count-down", "id=a"]).await?, "0");
     check(&call(&path, 3, &["remaining"]).await?, "0");
-    let counted = ["count-..", "count-a", "count-the last"];
+    let counted = ["count-7", "count-a", "count-the last"];
     assert_eq!(children(&admin, &path).await?, counted, "what is counted outlives who counted");
     assert_eq!(data(&admin, &path).await?, "0 of 3");
     Ok(())
@@ -162,7 +163,7 @@ async fn of_many_that_count_at_one_time_one_is_the_last() -> Result<()> {
     let path = zookeeper::unique_path();
     let counting: Vec<Running> = (0..COUNT)
         .map(|id| {
-            let id = format!("id={id}");
+            let id = format!("id=host-{id}");
             program(server.address(), &path, COUNT, &["count-down", &id])?.start()
         })
         .collect::<Result<_>>()?;
@@ -290,7 +291,10 @@ async fn a_count_costs_two_round_trips_however_many_there_are() -> Result<()> {
     let server = zookeeper::shared().await;
     let path = zookeeper::unique_path();
     for id in 0..5 {
-        check(&call(&path, 7, &["count-down", &format!("id={id}")]).await?, &(6 - id).to_string());
+        check(
+            &call(&path, 7, &["count-down", &format!("id=host-{id}")]).await?,
+            &(6 - id).to_string(),
+        );
     }
     let proxy = Proxy::start(server.address())?;
     check(&program(proxy.address(), &path, 7, &["count-down", "id=x"])?.run().await?, "1");
