@@ -16,8 +16,8 @@
 //! * [`Naming`], [`Sequence`], [`Contender`]: a contender, and how it is named. Pure.
 //! * [`Line`], [`Standing`]: who stands where. [`line_up`] has the host put a list in order.
 //! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
-//! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs. [`line()`],
-//!   [`owners`]: a line for people.
+//! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
+//!   [`confirmed`]: a read that is not from before the call. [`line()`], [`owners`]: a line for people.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
 //!
@@ -47,7 +47,7 @@ pub use line::{Line, line, line_up, owners};
 pub use named::Named;
 pub use own::Own;
 pub use panics::log_panics;
-pub use reading::{Gone, names, wait_until_gone};
+pub use reading::{Gone, confirmed, names, wait_until_gone};
 pub use sequence::Sequence;
 
 /// Binds a recipe's WIT, with the contract's types shared with this crate.

@@ -2,7 +2,9 @@
 
 use std::iter;
 
-use crate::zookeeper::{self, Children, Error, Event};
+use crate::zookeeper::{
+    self, Children, Error, Event, MultiError, Reply, Request, VersionRequest, Write,
+};
 
 /// How many names are lifted at once: a component's memory never shrinks, so a batch is what a look
 /// at a directory costs for good (about 3 KiB with a contender's name), however long the list is. A
@@ -45,6 +47,40 @@ pub fn wait_until_gone(path: &str) -> Result<Gone, Error> {
             Some(Event::ClaimDeleted) => return Ok(Gone::AsClaim),
             Some(Event::Deleted) => return Ok(Gone::Otherwise),
             _ => {}
+        }
+    }
+}
+
+/// Reads a znode as it stood at some moment of this call; none if it was not there at some moment.
+///
+/// The server that this host is connected to may be behind the others, and what it shows may be from
+/// before the call. So a transaction, which a majority takes part in, says first whether the znode is
+/// there: the server answers the read, which is sent in the same round trip, only when it has that
+/// transaction. What the same session reads after that never gets older, and needs no transaction.
+///
+/// The read is one of this znode, with a watch or without.
+///
+/// # Errors
+/// As `multi` and the read; never `outcome-unknown`, since the transaction changes nothing and is sent
+/// again.
+pub fn confirmed(path: &str, read: Request) -> Result<Option<Reply>, Error> {
+    let check = Write::Check(VersionRequest { path: path.to_owned(), version: None });
+    let requests = [Request::Multi(vec![check]), read];
+    loop {
+        let mut replies = zookeeper::pipeline(&requests).into_iter();
+        let there = match replies.next() {
+            Some(Ok(Reply::Multi(Ok(_)))) => Ok(()),
+            Some(Ok(Reply::Multi(Err(MultiError { error, .. }))) | Err(error)) => Err(error),
+            _ => Err(Error::Other("multi: another reply".to_owned())),
+        };
+        let read = replies.next();
+        let read =
+            read.unwrap_or_else(|| Err(Error::Other("pipeline: too few replies".to_owned())));
+        match there.and(read) {
+            Ok(reply) => return Ok(Some(reply)),
+            Err(Error::NoNode) => return Ok(None),
+            Err(Error::OutcomeUnknown) => {}
+            Err(error) => return Err(error),
         }
     }
 }

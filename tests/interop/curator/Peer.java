@@ -7,6 +7,7 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.atomic.AtomicValue;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
+import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
@@ -43,7 +44,8 @@ final class Peer {
                     "lock", new Lock(client),
                     "read-write-lock", new ReadWriteLock(client),
                     "election", new Election(client),
-                    "counter", new Counter(client)));
+                    "counter", new Counter(client),
+                    "barrier", new Barrier(client)));
         }
     }
 
@@ -198,6 +200,33 @@ final class Peer {
                 throw new IllegalStateException("it did not succeed");
             }
             return outcome.postValue().toString();
+        }
+    }
+
+    /** {@code raise <path>}, {@code wait <path>} and {@code lower <path>}. */
+    private static final class Barrier implements Recipe {
+        private final CuratorFramework client;
+
+        Barrier(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            DistributedBarrier barrier = new DistributedBarrier(client, arguments.get(0));
+            switch (operation) {
+                case "raise":
+                    barrier.setBarrier();
+                    return "";
+                case "wait":
+                    barrier.waitOnBarrier();
+                    return "";
+                case "lower":
+                    barrier.removeBarrier();
+                    return "";
+                default:
+                    throw unknown(operation);
+            }
         }
     }
 }

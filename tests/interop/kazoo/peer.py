@@ -92,6 +92,24 @@ class ElectionRecipe:
         self.candidate.join()
 
 
+class BarrierRecipe:
+    """`raise <path>`, `wait <path>` and `lower <path>`."""
+
+    def __init__(self, client):
+        self.client = client
+        # A word of the language is no name for a method.
+        setattr(self, "raise", self.create)
+
+    def create(self, path):
+        self.client.Barrier(path).create()
+
+    def wait(self, path):
+        self.client.Barrier(path).wait()
+
+    def lower(self, path):
+        self.client.Barrier(path).remove()
+
+
 def serve(recipes):
     print("ready", flush=True)
     for line in sys.stdin:
@@ -114,6 +132,7 @@ def main():
                 "lock": LockRecipe(client),
                 "read-write-lock": ReadWriteLockRecipe(client),
                 "election": ElectionRecipe(client),
+                "barrier": BarrierRecipe(client),
             }
         )
     finally:

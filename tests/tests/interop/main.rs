@@ -10,6 +10,7 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+mod barrier;
 mod counter;
 mod election;
 mod line;
