@@ -13,6 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use wok_tests::admin::Admin;
 use wok_tests::authors::{Done, Workshop};
 use wok_tests::process::{Program, Running};
 
@@ -21,6 +22,9 @@ const RECIPE: &str = "my-recipe";
 
 /// Where the commands that are told expect a server.
 const TOLD: &str = "127.0.0.1:2181";
+
+/// Where they mount a recipe.
+const MOUNT: &str = "/try";
 
 async fn serve() -> Result<(Running, String)> {
     let server = Program::wok()?
@@ -85,12 +89,15 @@ async fn every_new_recipe_builds_and_works_by_typing_what_is_told_next() -> Resu
             |command: &&str| command.starts_with("wok hold ") || command.starts_with("wok call ");
         let used = proposed.find(is_use).with_context(|| format!("no use of it: {told}"))?;
         let used = used.replace(TOLD, &address);
-        assert!(used.contains(&address), "{used}");
+        assert!(used.contains(&address) && used.contains(MOUNT), "{used}");
         let ended = shop.run(&used)?;
         assert_eq!(ended.code, Some(0), "{used}: {ended:?}");
         if used.starts_with("wok hold ") {
             fences.push(ended.stdout.trim().parse::<u64>()?);
         }
+        // What one recipe keeps at the mount that is told to all is nothing to the next. A session of
+        // its own, because nothing beats for one while a command is waited for.
+        Admin::connect(&address).await?.delete_tree(MOUNT).await?;
         if origins().last() != Some(&origin) {
             fs::remove_dir_all(&directory)?;
         }

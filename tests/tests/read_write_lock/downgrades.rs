@@ -34,7 +34,9 @@ async fn an_index_is_served_by_who_rebuilt_it_and_no_writer_gets_in_between() ->
         order.append("index begins $WOK_FENCE"),
     );
     let served = index(&path, &script).await?;
-    served.wait_for_text("rebuilding with fence").await?;
+    let rebuilding = served.wait_for_text("rebuilding with fence").await?;
+    let rebuilding = fence(&rebuilding.text, "rebuilding with fence ")?;
+    order.wait_for(&format!("index begins {rebuilding}")).await?;
     let writer = hold(&path, "acquire-write", &order.append("writer $WOK_FENCE")).await?;
     writer.wait_for_text("standing in line").await?;
     let line = admin.children(&path).await?;
@@ -61,11 +63,9 @@ async fn an_index_is_served_by_who_rebuilt_it_and_no_writer_gets_in_between() ->
     let names: Vec<_> = labels.iter().map(|it| it.split(' ').next().unwrap()).collect();
     assert_eq!(names, ["index", "go", "index", "writer", "reader"], "{labels:?}");
     let text = served.text(Stream::Stdout);
-    let [rebuilding, serving] =
-        ["rebuilding with fence ", "serving with fence "].map(|it| fence(&text, it));
+    let serving = fence(&text, "serving with fence ")?;
     let writing = labels[3].rsplit(' ').next().context("a fence")?.parse::<u64>()?;
     // The reader's znode is younger than the writer's behind it; writers' fences grow.
-    let (rebuilding, serving) = (rebuilding?, serving?);
     assert!(rebuilding < writing && writing < serving, "{rebuilding} {writing} {serving}");
     Ok(())
 }
