@@ -64,7 +64,7 @@ impl Latch {
         let read = || {
             let (remaining, count) = std::str::from_utf8(data).ok()?.split_once(" of ")?;
             let latch = Latch { count: count.parse().ok()?, remaining: remaining.parse().ok()? };
-            // It reads back as the same, so `+5 of 08` is none.
+            // Only what this recipe would write is a latch: `+5 of 08` is not.
             (latch.remaining <= latch.count && latch.data() == data).then_some(latch)
         };
         read().map(Some).ok_or_else(|| {

@@ -1,5 +1,8 @@
 //! Many participants of one lock, on one session, each of which takes it again as soon as it has
 //! given it back.
+//!
+//! wok has all connections of this process to the server send at once (`session/nodelay.rs`), those
+//! of the client crate alone as well, which by itself lets a request wait for the one before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

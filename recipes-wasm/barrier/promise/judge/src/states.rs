@@ -50,7 +50,7 @@ impl Up<'_> {
 }
 
 impl<'a> States<'a> {
-    /// Of the barrier at `mount`. Of one that nothing is heard of it is not known whether it was up.
+    /// The states of the barrier at `mount`. If the history says nothing of it, nobody knows them.
     pub(crate) fn of(history: &'a [Entry], mount: &str) -> Self {
         let mut states = States::default();
         for (at, entry) in history.iter().enumerate() {
