@@ -86,7 +86,7 @@ impl Guest for ReadWriteLock {
             return Ok(grant);
         }
         let owner = participant::owner();
-        match own.become_kind(&names().read, owner.as_bytes()) {
+        match own.become_kind(&names().read, owner.as_bytes(), None) {
             Ok(fence) => {
                 let grant = Grant { path: own.path().to_owned(), fence, mode: Mode::Read };
                 keep(own, grant.clone());
