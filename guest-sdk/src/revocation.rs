@@ -30,7 +30,7 @@ pub enum Asked {
 ///
 /// With a time to force after, waits until the contender is gone, and deletes it once that time has
 /// passed on this host's own clock. A znode with a UUID in its name does not come back, so nobody else is
-/// struck, whoever holds by then.
+/// struck, however the line has changed by then.
 ///
 /// # Errors
 /// `invalid` if that is no contender's path; `no-node` if it is gone before it is asked; otherwise as

@@ -15,8 +15,11 @@ const REQUESTED: &str = "revoke-requested";
 /// The last line of a znode that asks: Curator's word, and that of ZooKeeper's page of recipes.
 const WORDS: [&[u8]; 2] = [b"__REVOKE__", b"unlock"];
 
-/// How long a request may be on its way, beyond a session timeout without faults.
-const ON_ITS_WAY_US: u64 = 2_000_000;
+/// How long a request may be on its way to a host whose connection stands.
+const ON_ITS_WAY_US: u64 = 1_000_000;
+
+/// And to one whose connection did not, beyond a session timeout without faults.
+const AFTER_A_FAULT_US: u64 = 2_000_000;
 
 /// What the users of a lock have agreed on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,8 +93,8 @@ impl<'a> Revoking<'a> {
 
     fn strike(&mut self, when: Moment, who: ParticipantId, paths: &[String]) {
         for contender in paths.iter().filter_map(|path| self.case.truth.find(path, when.at)) {
-            let is_anothers =
-                self.case.people.asker(contender).is_some_and(|asker| asker.id != who);
+            // Of one whose participant died before it heard of it, nobody can tell whose it was.
+            let is_anothers = self.case.people.asker(contender).is_none_or(|asker| asker.id != who);
             if is_anothers && contender.lives_at(when.at) {
                 self.strikes.push(Strike { who, when, contender });
             }
@@ -169,10 +172,9 @@ impl<'a> Revoking<'a> {
             let Some(person) = self.case.people.asker(contender) else { continue };
             let Some(belief) = self.case.people.granted(contender) else { continue };
             let from = (*asked).max(belief.since);
-            let patience =
-                self.case.truth.timeout_us(contender.owner).saturating_add(ON_ITS_WAY_US);
-            let due = self.case.faults.due(person.host, from.us, patience);
-            let due = due.and_then(|due| Some((due, self.case.first_after(due)?)));
+            let due = self
+                .due(person, contender, from)
+                .and_then(|due| Some((due, self.case.first_after(due)?)));
             let handed_on =
                 contender.replaced_by.is_some_and(|next| self.asked.contains_key(&next));
             let told = self.told(person, contender, *asked);
@@ -196,6 +198,16 @@ impl<'a> Revoking<'a> {
             let entries = [asked.at, belief.since.at];
             found.push(Violation::new(id, at, sentence).involving(entries).by([person.id]));
         }
+    }
+
+    /// When a holder must have heard of what it is asked from that moment on.
+    fn due(&self, person: &Person<'_>, contender: &Contender<'_>, from: Moment) -> Option<u64> {
+        let (faults, timeout) = (&self.case.faults, self.case.truth.timeout_us(contender.owner));
+        let soon = from.us.saturating_add(ON_ITS_WAY_US);
+        if faults.spared(person.host, from.us, soon, timeout) {
+            return Some(soon);
+        }
+        faults.due(person.host, from.us, timeout.saturating_add(AFTER_A_FAULT_US))
     }
 
     /// When the participant was told of a request on its contender.
@@ -242,7 +254,7 @@ impl<'a> Revoking<'a> {
         }
     }
 
-    /// V4: whoever is asked, its znode goes on telling whose it is.
+    /// V4: the znode of a contender that is asked goes on telling whose it is.
     pub fn check_owners(&self, id: &'static str, found: &mut Vec<Violation>) {
         for (when, contender) in &self.overwritten {
             let sentence =

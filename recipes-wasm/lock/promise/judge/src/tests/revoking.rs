@@ -77,7 +77,8 @@ fn v1_what_is_deleted_unasked_or_where_nobody_may_be_forced_is_rejected() {
     story.acquire(1, 0).win(1).invoke(3, "revoke").wait(2000).struck(3, 1).tell(1, lost());
     check_by(FORCED, &story, &["V1"]);
     let mut story = Story::new();
-    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").wait(2000).struck(3, 1).tell(1, lost());
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(2000);
+    story.struck(3, 1).tell(1, lost());
     check_by(UNFORCED, &story, &["V1"]);
     check_by(FORCED, &story, &[]);
 }
