@@ -9,6 +9,8 @@
 
 #[path = "revoking/commands.rs"]
 mod commands;
+#[path = "revoking/example.rs"]
+mod example;
 #[path = "revoking/forced.rs"]
 mod forced;
 #[path = "revoking/readers.rs"]

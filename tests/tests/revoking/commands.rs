@@ -10,7 +10,7 @@ use wok_tests::process::{Ended, OrderFile, Program, Running, Signal, Stream};
 use wok_tests::{scratch, zookeeper};
 
 /// `wok hold` of the lock, with a shell script as its command.
-async fn hold(path: &str, settings: &[&str], script: &str) -> Result<Running> {
+pub(super) async fn hold(path: &str, settings: &[&str], script: &str) -> Result<Running> {
     let address = zookeeper::shared().await.address();
     let settings = settings.iter().flat_map(|setting| ["--config", setting]);
     Program::wok()?
@@ -32,7 +32,7 @@ async fn call(path: &str, settings: &[&str], operation: &[&str]) -> Result<Ended
 }
 
 /// Asks the first in line; answers what came of it.
-async fn revoke(path: &str, settings: &[&str]) -> Result<String> {
+pub(super) async fn revoke(path: &str, settings: &[&str]) -> Result<String> {
     let line = call(path, &[], &["contenders"]).await?;
     let told: Value = serde_json::from_str(&line.stdout).with_context(|| format!("{line:?}"))?;
     let first = told[0]["path"].as_str().with_context(|| told.to_string())?;
