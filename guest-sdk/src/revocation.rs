@@ -3,7 +3,7 @@
 use crate::participant::{Fence, Level, emit, log, owner};
 use crate::time_and_chance::alarm;
 use crate::zookeeper::{
-    Contents, Error, Event, Watch, delete, get_data, set_data, sync, wait, watch_data,
+    Contents, Error, Event, Reply, Request, Watch, delete, pipeline, set_data, wait, watch_data,
 };
 use crate::{Naming, RevokeRequest};
 
@@ -54,30 +54,34 @@ pub fn ask_to_give_way(
 }
 
 fn write_request(path: &str, request: RevokeRequest) -> Result<(), Error> {
-    let mut is_sure = false;
     loop {
-        let read = match get_data(path) {
-            Ok(read) => read,
-            // The path may come from somebody whose server is ahead of ours.
-            Err(Error::NoNode) if !is_sure => {
-                sync(path)?;
-                is_sure = true;
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
+        let read = read_newest(path)?;
         if request.is_in(&read.data) {
             return Ok(());
         }
         match set_data(path, &request.added_to(&read.data), Some(read.stat.version)) {
             Ok(_) => return Ok(()),
             // Somebody has written meanwhile, or perhaps it was this very request.
-            Err(Error::BadVersion | Error::OutcomeUnknown) => {
-                sync(path)?;
-                is_sure = true;
-            }
+            Err(Error::BadVersion | Error::OutcomeUnknown) => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// What the leader has, in one round trip: the path may come from somebody whose server is ahead of ours.
+fn read_newest(path: &str) -> Result<Contents, Error> {
+    loop {
+        let requests = [Request::Sync(path.to_owned()), Request::GetData(path.to_owned())];
+        let mut replies = pipeline(&requests).into_iter();
+        return match (replies.next(), replies.next()) {
+            // The connection was lost, and a pipeline is sent once. Nothing was written.
+            (_, Some(Err(Error::OutcomeUnknown))) | (Some(Err(Error::OutcomeUnknown)), _) => {
+                continue;
+            }
+            (Some(Err(error)), _) | (_, Some(Err(error))) => Err(error),
+            (_, Some(Ok(Reply::Data(read)))) => Ok(read),
+            _ => Err(Error::Other("get-data: another reply".to_owned())),
+        };
     }
 }
 

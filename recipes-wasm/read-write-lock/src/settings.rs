@@ -73,9 +73,11 @@ mod tests {
 
     #[test]
     fn each_format_has_its_word() {
-        let kazoo = Config { format: Some(Format::Kazoo), ..NOTHING };
-        assert_eq!(Settings::of(&kazoo).unwrap().request, RevokeRequest::UNLOCK);
-        assert_eq!(Settings::of(&NOTHING).unwrap().request, RevokeRequest::CURATOR);
+        let word = |format: Format| {
+            Settings::of(&Config { format: Some(format), ..NOTHING }).unwrap().request
+        };
+        assert_eq!(word(Format::Kazoo), RevokeRequest::UNLOCK);
+        assert_eq!(word(Format::Curator), RevokeRequest::CURATOR);
     }
 
     #[test]
