@@ -18,6 +18,7 @@
 //! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
 //! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
 //!   [`confirmed`]: a read that is not from before the call. [`line()`], [`owners`]: a line for people.
+//! * [`RevokeRequest`], [`ask_to_give_way`], [`Listening`]: a contender is asked to give way, and is told.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
 //!
@@ -35,6 +36,8 @@ mod named;
 mod own;
 mod panics;
 mod reading;
+mod revocation;
+mod revoke_request;
 mod sequence;
 
 /// Host calls made by the macros of this crate, and by nobody else.
@@ -48,6 +51,8 @@ pub use named::Named;
 pub use own::Own;
 pub use panics::log_panics;
 pub use reading::{Gone, confirmed, names, wait_until_gone};
+pub use revocation::{Asked, Heard, Listening, ask_to_give_way};
+pub use revoke_request::RevokeRequest;
 pub use sequence::Sequence;
 
 /// Binds a recipe's WIT, with the contract's types shared with this crate.

@@ -76,18 +76,23 @@ impl Own {
 
     /// Becomes a contender of another kind at the same place in line, and claims it as that, in one
     /// `multi`: nobody behind ever sees the place empty, and what runs under an earlier claim of it
-    /// goes on under the new one.
+    /// goes on under the new one. With a version of its data it happens only if that is the newest.
     ///
     /// # Errors
-    /// As `multi`, and it stays what it is. After `cancelled` and `outcome-unknown` it may have become
+    /// As `multi`, and it stays what it is: `bad-version` where its data has another version. After `cancelled` and `outcome-unknown` it may have become
     /// the other: then the claim of it is lost, as the host tells, and to release it takes both away.
-    pub fn become_kind(&mut self, naming: &Naming, data: &[u8]) -> Result<Fence, Error> {
+    pub fn become_kind(
+        &mut self,
+        naming: &Naming,
+        data: &[u8],
+        version: Option<i32>,
+    ) -> Result<Fence, Error> {
         let Some(contender) = naming.in_the_place_of(&self.contender) else {
             return Err(Error::Other(format!("{}: no place in a line", self.path)));
         };
         let directory = self.path.len().saturating_sub(self.contender.name.len());
         let path = contender.path(self.path.get(..directory).unwrap_or_default());
-        let gone = VersionRequest { path: self.path.clone(), version: None };
+        let gone = VersionRequest { path: self.path.clone(), version };
         let writes = [Named::write(&path, data), Write::Delete(gone)];
         let committed = zookeeper::multi(&writes, std::slice::from_ref(&path));
         let fence = match committed {

@@ -79,7 +79,20 @@ impl Stock {
     /// # Errors
     /// If there is none.
     pub async fn call(&self, participant: &Participant, operation: &str) -> Result<Answer> {
-        let arguments = self.module.arguments(operation, &Value::Null)?;
+        self.call_with(participant, operation, &Value::Null).await
+    }
+
+    /// Calls an operation with arguments, and waits for its answer.
+    ///
+    /// # Errors
+    /// If there is none, or the operation takes other arguments.
+    pub async fn call_with(
+        &self,
+        participant: &Participant,
+        operation: &str,
+        arguments: &Value,
+    ) -> Result<Answer> {
+        let arguments = self.module.arguments(operation, arguments)?;
         let call = Call { arguments, deadline: None, withdrawn: None };
         Ok(within(operation, participant.call(call)).await??)
     }

@@ -9,12 +9,16 @@
 // 5. Once it is gone, go to 2.
 //
 // Unlock: delete the znode of step 1.
+//
+// What a lock that is revocable adds is in `revocation.c`.
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "line.h"
 #include "recipe.h"
+#include "request.h"
+#include "revocation.h"
 #include "utf8.h"
 
 typedef wok_recipe_zookeeper_error_t error_t;
@@ -36,10 +40,14 @@ struct naming {
   const char *before;
   wok_recipe_participant_uuid_form_t uuid;
   const char *after;
+  // How one of them is asked to give way.
+  const char *request;
 };
 
-static const struct naming CURATOR = {"_c_", WOK_RECIPE_PARTICIPANT_UUID_FORM_HYPHENATED, "-lock-"};
-static const struct naming KAZOO = {"", WOK_RECIPE_PARTICIPANT_UUID_FORM_SIMPLE, "__lock__"};
+static const struct naming CURATOR = {"_c_", WOK_RECIPE_PARTICIPANT_UUID_FORM_HYPHENATED, "-lock-",
+                                      "__REVOKE__"};
+static const struct naming KAZOO = {"", WOK_RECIPE_PARTICIPANT_UUID_FORM_SIMPLE, "__lock__",
+                                    "unlock"};
 
 // An own contender znode.
 struct own {
@@ -51,9 +59,14 @@ struct own {
 static struct {
   // None stands for `CURATOR`, the default.
   const struct naming *naming;
+  bool is_revocable;
+  bool gives_way_at_once;
+  // 0 stands for none.
+  uint64_t force_after_ms;
   bool is_held;
   struct own own;
   wok_recipe_participant_fence_t fence;
+  struct listening listening;
 } lock;
 
 static const struct naming *naming(void) { return lock.naming ? lock.naming : &CURATOR; }
@@ -135,9 +148,16 @@ static bool contend(struct own *own, struct standing *standing, error_t *error) 
   recipe_string_t owner;
   wok_recipe_participant_owner(&owner);
   recipe_list_u8_t data = {owner.ptr, owner.len};
+  // An owner may be called as the request is, and nobody asks it yet.
+  if (asks(naming()->request, owner.ptr, owner.len)) {
+    data.ptr = allocate(owner.len + 1, 1);
+    memcpy(data.ptr, owner.ptr, owner.len);
+    data.ptr[data.len++] = '\n';
+  }
   wok_recipe_participant_tuple2_created_own_children_t created;
   bool is_created =
       wok_recipe_participant_contend_and_list(&directory, &name, &data, &created, error);
+  if (data.ptr != owner.ptr) free(data.ptr);
   recipe_string_free(&owner);
   if (!is_created) return false;
 
@@ -214,7 +234,13 @@ static bool wait_for_turn(const struct own *own, struct standing *standing, erro
 // Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
 static bool hold(const struct own *own, error_t *error) {
   recipe_string_t path = own->path;
-  if (!wok_recipe_participant_claim(&path, &lock.fence, error)) return false;
+  // Before the claim, which shares the watch then and needs no request of its own.
+  if (lock.is_revocable && !listen_to(&lock.listening, &path, naming()->request, error))
+    return false;
+  if (!wok_recipe_participant_claim(&path, &lock.fence, error)) {
+    stop_listening(&lock.listening);
+    return false;
+  }
   lock.own = *own;
   lock.is_held = true;
   return true;
@@ -227,11 +253,42 @@ static void tell_grant(exports_wok_lock_lock_grant_t *grant) {
 
 bool exports_wok_lock_lock_configure(exports_wok_lock_lock_config_t *config,
                                      recipe_string_t *error) {
-  (void)error;
   exports_wok_lock_lock_option_format_t *format = &config->format;
   bool is_kazoo = format->is_some && format->val == EXPORTS_WOK_LOCK_LOCK_FORMAT_KAZOO;
   lock.naming = is_kazoo ? &KAZOO : &CURATOR;
+  lock.is_revocable = config->revocable.is_some && config->revocable.val;
+  if (config->consent.is_some && !lock.is_revocable) {
+    recipe_string_dup(error, "consent: nobody asks this participant; set revocable = true");
+    return false;
+  }
+  lock.gives_way_at_once = !config->consent.is_some ||
+                           config->consent.val == EXPORTS_WOK_LOCK_LOCK_CONSENT_AT_ONCE;
+  if (config->force_after_ms.is_some && config->force_after_ms.val == 0) {
+    recipe_string_dup(error, "force-after-ms: 0 leaves no time to give way");
+    return false;
+  }
+  lock.force_after_ms = config->force_after_ms.is_some ? config->force_after_ms.val : 0;
   return true;
+}
+
+// Gives the lock back that is held.
+static bool give_back(error_t *error) {
+  lock.is_held = false;
+  stop_listening(&lock.listening);
+  bool is_released = wok_recipe_participant_release(&lock.own.path, error);
+  recipe_string_free(&lock.own.path);
+  return is_released;
+}
+
+void exports_wok_lock_lock_wake(recipe_list_u64_t *fired) {
+  recipe_list_u64_free(fired);
+  if (!lock.is_held || !lock.listening.is_on) return;
+  bool is_asked =
+      hear_request(&lock.listening, &lock.own.path, naming()->request, lock.fence);
+  error_t error;
+  // The host goes on until the znode is gone, so there is nobody left to tell of an error.
+  if (is_asked && lock.gives_way_at_once && !give_back(&error))
+    wok_recipe_zookeeper_error_free(&error);
 }
 
 bool exports_wok_lock_lock_acquire(exports_wok_lock_lock_grant_t *grant, error_t *error) {
@@ -282,10 +339,42 @@ bool exports_wok_lock_lock_release(error_t *error) {
     recipe_string_dup(&error->val.invalid, "release: the lock is not held");
     return false;
   }
-  lock.is_held = false;
-  bool is_released = wok_recipe_participant_release(&lock.own.path, error);
-  recipe_string_free(&lock.own.path);
-  return is_released;
+  return give_back(error);
+}
+
+// Whether the path is that of a contender, and not the own one; otherwise tells what is wrong.
+static bool may_be_asked(const recipe_string_t *path, error_t *error) {
+  const char *wrong = NULL;
+  size_t start = strlen(DIRECTORY);
+  bool is_below = path->len > start && memcmp(path->ptr, DIRECTORY, start) == 0;
+  recipe_string_t name = {path->ptr + start, is_below ? path->len - start : 0};
+  int32_t counter;
+  bool is_child = is_below && memchr(name.ptr, '/', name.len) == NULL;
+  if (!is_child || !read_counter(&name, naming()->after, &counter)) {
+    wrong = "revoke: that is no contender's path; `contenders` tells them";
+  } else if (lock.is_held && path->len == lock.own.path.len &&
+             memcmp(path->ptr, lock.own.path.ptr, path->len) == 0) {
+    wrong = "revoke: it is this participant's own: release it";
+  }
+  if (wrong == NULL) return true;
+  error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_INVALID;
+  recipe_string_dup(&error->val.invalid, wrong);
+  return false;
+}
+
+bool exports_wok_lock_lock_revoke(recipe_string_t *path,
+                                  exports_wok_lock_lock_request_outcome_t *outcome,
+                                  error_t *error) {
+  enum asked asked;
+  const uint64_t *force_after_ms = lock.force_after_ms > 0 ? &lock.force_after_ms : NULL;
+  bool is_done = may_be_asked(path, error) &&
+                 ask_to_give_way(path, naming()->request, force_after_ms, &asked, error);
+  recipe_string_free(path);
+  if (!is_done) return false;
+  *outcome = asked == ASKED  ? EXPORTS_WOK_LOCK_LOCK_REQUEST_OUTCOME_ASKED
+             : asked == GONE ? EXPORTS_WOK_LOCK_LOCK_REQUEST_OUTCOME_GONE
+                             : EXPORTS_WOK_LOCK_LOCK_REQUEST_OUTCOME_FORCED;
+  return true;
 }
 
 struct line {
@@ -324,6 +413,12 @@ static bool tell_batch(const struct contender *batch, size_t length, bool is_fir
     wok_recipe_zookeeper_result_reply_error_t *reply = &replies.ptr[i];
     if (!reply->is_err) {
       recipe_list_u8_t *data = &reply->val.ok.val.data.data;
+      size_t owner = owner_length(naming()->request, data->ptr, data->len);
+      if (owner == 0 && data->len > 0) {
+        free(data->ptr);
+        data->ptr = NULL;
+      }
+      data->len = owner;
       make_utf8(data->ptr, data->len);
       exports_wok_lock_lock_contender_t *told = &answer->ptr[answer->len++];
       told->is_holder = is_first && i == 0;

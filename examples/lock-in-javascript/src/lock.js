@@ -9,11 +9,15 @@
 // 5. Once it is gone, go to 2.
 //
 // Unlock: delete the znode of step 1.
+//
+// What a lock that is revocable adds is in `revocation.js`.
 
 import { getChildren, pipeline, wait, watchData } from 'wok:recipe/zookeeper@0.1.0';
 import * as participant from 'wok:recipe/participant@0.1.0';
 
 import { readContender, sortLine, standingOf } from './line.js';
+import { ownerOf, withoutRequest } from './request.js';
+import { Listening, askToGiveWay } from './revocation.js';
 
 // The mount is the lock's directory.
 const DIRECTORY = '/';
@@ -35,14 +39,38 @@ const decoder = new TextDecoder();
 
 let naming = CURATOR;
 
-// `{own, grant}` while the lock is held.
+// How a contender of that naming is asked to give way.
+let request = encoder.encode('__REVOKE__');
+
+// When this participant gives way once it is asked; none if it does not listen.
+let consent;
+let forceAfterMs;
+
+// `{own, grant, listening}` while the lock is held.
 let held;
 
 // A function that throws one of the contract's errors answers it; anything else thrown is a bug, and
 // traps.
 export const lock = {
-  configure({ format }) {
-    naming = format === 'kazoo' ? KAZOO : CURATOR;
+  configure(config) {
+    const isKazoo = config.format === 'kazoo';
+    naming = isKazoo ? KAZOO : CURATOR;
+    request = encoder.encode(isKazoo ? 'unlock' : '__REVOKE__');
+    if (config.consent !== undefined && !config.revocable) {
+      throw 'consent: nobody asks this participant; set revocable = true';
+    }
+    consent = config.revocable ? config.consent ?? 'at-once' : undefined;
+    if (config.forceAfterMs === 0n) throw 'force-after-ms: 0 leaves no time to give way';
+    forceAfterMs = config.forceAfterMs;
+  },
+
+  wake() {
+    if (!held?.listening?.hear(held.grant.fence) || consent !== 'at-once') return;
+    try {
+      giveUp();
+    } catch {
+      // Nobody is left to tell, and the host goes on until the znode is gone.
+    }
   },
 
   acquire() {
@@ -77,9 +105,7 @@ export const lock = {
 
   release() {
     if (!held) throw { tag: 'invalid', val: 'release: the lock is not held' };
-    const { own } = held;
-    held = undefined;
-    participant.release(own.path);
+    giveUp();
   },
 
   contenders() {
@@ -94,18 +120,29 @@ export const lock = {
           if (reply.val.tag === 'no-node') return;
           throw reply.val;
         }
-        const owner = decoder.decode(reply.val.val.data);
+        const owner = decoder.decode(ownerOf(request, reply.val.val.data));
         told.push({ path: reads[index].val, owner, isHolder: start + index === 0 });
       });
     }
     return told;
+  },
+
+  revoke(path) {
+    const name = path.startsWith(DIRECTORY) ? path.slice(DIRECTORY.length) : '';
+    if (name.includes('/') || !readContender(name, naming.after)) {
+      throw { tag: 'invalid', val: `${path} is no contender's; \`contenders\` tells them` };
+    }
+    if (held?.own.path === path) {
+      throw { tag: 'invalid', val: "revoke: it is this participant's own: release it" };
+    }
+    return askToGiveWay(path, request, forceAfterMs);
   },
 };
 
 // Steps 1 and 2, in one round trip. The host makes the GUID and finds the znode again if the reply
 // is lost.
 function contend() {
-  const data = encoder.encode(participant.owner());
+  const data = withoutRequest(request, encoder.encode(participant.owner()));
   const [{ path }, children] = participant.contendAndList(DIRECTORY, naming, data);
   const own = { path, contender: readContender(path.slice(DIRECTORY.length), naming.after) };
   return releasedOnError(own, () => [own, look(own, children)]);
@@ -134,9 +171,24 @@ function* contendersOf(children) {
 
 // Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
 function hold(own) {
-  const grant = { path: own.path, fence: participant.claim(own.path) };
-  held = { own, grant };
-  return grant;
+  // Before the claim, which shares the watch then and needs no request of its own.
+  const listening = consent && new Listening(own.path, request);
+  try {
+    const grant = { path: own.path, fence: participant.claim(own.path) };
+    held = { own, grant, listening };
+    return grant;
+  } catch (error) {
+    listening?.stop();
+    throw error;
+  }
+}
+
+// Gives the lock back that is held.
+function giveUp() {
+  const { own, listening } = held;
+  held = undefined;
+  listening?.stop();
+  participant.release(own.path);
 }
 
 // Step 4. Reads the data, not the existence: a watch set on a znode that is gone would stay.

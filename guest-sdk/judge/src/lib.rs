@@ -40,6 +40,7 @@
 //! - [`people`]: who asked, was told and believed what; [`faults`]: when the simulator was at it
 //! - [`grants`], [`exclusion`], [`beliefs`], [`turns`], [`leftovers`], [`polling`], [`herd`]: passes over
 //!   a history for recipes in which contenders stand in line for a claim
+//! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
 //! - [`linear`]: a search for an order that explains what callers saw
 //! - [`stories`]: histories made by hand, for the tests of judges
 //!
@@ -69,6 +70,7 @@ pub mod herd;
 pub mod leftovers;
 pub mod linear;
 pub mod polling;
+pub mod revoking;
 pub mod turns;
 
 pub mod stories;

@@ -8,7 +8,7 @@
 //! | M5 | `claims` | a claim that is gone is held on to, or something is done in its name |
 //! | M7 | `leftovers` | a contender outlives its request, or one request has two |
 //! | Q1 | `quorum` | somebody is granted a claim, or acts on one, though the newest txn of its session is long ago |
-//! | V1 | `consent` | an ephemeral znode is deleted by another session than its own |
+//! | V1 | `consent` | an ephemeral znode is deleted by another session than its own; left to a recipe's judge that names V1 |
 //! | W1 | `blocked` | any call at all stays without an answer |
 //! | H1 | `wok_judge::herd` | one deletion wakes more than one contender; left to a recipe's judge that names H1 |
 //! | X1 | `isolation` | a component reaches outside its mount |
@@ -38,8 +38,10 @@ use crate::guest::{CompileCache, Judge, JudgeError, carried_judge};
 use crate::modules;
 use crate::simulation::history::Entry;
 
-/// The invariant that a recipe's own judge may know more of: who looks on and who waits.
+/// Invariants that a recipe's own judge may know more of: who looks on and who waits, and whose znode may
+/// be deleted by others, as its users have agreed.
 const HERD: &str = "H1";
+const CONSENT: &str = "V1";
 
 /// An interface's own name: `lock` of `wok:lock/lock@0.1.0`. A fork keeps it, whatever it calls its
 /// package, and with it the promise.
@@ -78,8 +80,8 @@ pub fn judge(
     judge: Option<&Judge>,
     config: &str,
 ) -> Result<Vec<Violation>, JudgeError> {
-    let of_its_own = |judge: &Judge| judge.names(HERD);
-    let mut found = owed(history, judge.is_some_and(of_its_own));
+    let of_its_own = |invariant: &str| judge.is_some_and(|judge| judge.names(invariant));
+    let mut found = owed(history, of_its_own);
     if let Some(judge) = judge {
         found.extend(feed::ask(judge, config, history)?);
     }
@@ -93,8 +95,8 @@ pub fn gravest(violations: &[Violation]) -> Option<&Violation> {
     violations.iter().find(is_grave).or(violations.first())
 }
 
-/// What every recipe owes.
-fn owed(history: &[Entry], is_herd_judged: bool) -> Vec<Violation> {
+/// What every recipe owes, but for what its own judge knows more of.
+fn owed(history: &[Entry], is_judged: impl Fn(&str) -> bool) -> Vec<Violation> {
     let truth = Truth::of(history);
     let case = Case::of(history, &truth, &Promise::NONE);
     let mut found = Vec::new();
@@ -103,10 +105,12 @@ fn owed(history: &[Entry], is_herd_judged: bool) -> Vec<Violation> {
     leftovers::check_znodes(&case, "M7", &mut found);
     leftovers::check_silence(&case, "X2", &mut found);
     blocked::check(&case, "W1", &mut found);
-    if !is_herd_judged {
+    if !is_judged(HERD) {
         herd::check(&case, HERD, &mut found);
     }
-    consent::check(&case, "V1", &mut found);
+    if !is_judged(CONSENT) {
+        consent::check(&case, CONSENT, &mut found);
+    }
     isolation::check(&case, "X1", &mut found);
     limits::check(&case, "L1", &mut found);
     watches::check(&case, "S1", &mut found);

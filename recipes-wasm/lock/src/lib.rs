@@ -13,16 +13,34 @@
 //! Unlock: delete the znode of step 1.
 //!
 //! Steps 1 and 2 are sent together: ZooKeeper carries them out in their order.
+//!
+//! A lock that is revocable adds to that, as the text's "Revocable Shared Locks" do:
+//!
+//! * 1r. Read the data of the own znode, with a watch. (The text does so right behind step 1, and looks for
+//!   a request only when the watch has told of a change. Here it is done when it is our turn, and what is
+//!   read first is looked at: a request that was made before is in it.)
+//! * 2r. Woken by that watch, read it again, with a watch. If it holds the request, consent.
+//! * 3r. To ask: write the request to the other's znode.
+//! * 4r. "Freaking laser beams", only where `force-after-ms` says so: delete that znode when the time is
+//!   over.
 
 mod bindings;
 mod decide;
+mod settings;
 
 use std::cell::RefCell;
 
-use bindings::exports::wok::lock::lock::{Config, Contender as InLine, Format, Grant, Guest};
+use bindings::exports::wok::lock::lock::{
+    Config, Consent, Contender as InLine, Grant, Guest, RequestOutcome,
+};
 use decide::{Step, Then, decide};
-use wok_sdk::zookeeper::{Children, Error, get_children};
-use wok_sdk::{Gone, Naming, Own, line, line_up, owners, participant, wait_until_gone};
+use settings::Settings;
+use wok_sdk::participant::{Level, log};
+use wok_sdk::zookeeper::{Children, Error, get_children, watch_data};
+use wok_sdk::{
+    Asked, Gone, Heard, Listening, Own, ask_to_give_way, line, line_up, owners, participant,
+    wait_until_gone,
+};
 
 /// The mount is the lock's directory.
 const DIRECTORY: &str = "/";
@@ -30,30 +48,48 @@ const DIRECTORY: &str = "/";
 /// How many contenders are told of: a list for people, and its memory would never be given back.
 const MOST_CONTENDERS: usize = 1000;
 
-const CURATOR: Naming = Naming::curator("-lock-");
-const KAZOO: Naming = Naming::kazoo("__lock__");
+/// The tag of the watch on the own znode.
+const REQUEST: u64 = 1;
 
 /// One client's part in the lock.
 #[derive(Debug)]
 pub struct Lock;
 
 struct State {
-    naming: Naming,
-    held: Option<(Own, Grant)>,
+    settings: Settings,
+    held: Option<Held>,
+}
+
+struct Held {
+    own: Own,
+    grant: Grant,
+    /// None if it is not revocable.
+    listening: Option<Listening>,
 }
 
 thread_local! {
-    static STATE: RefCell<State> = const { RefCell::new(State { naming: CURATOR, held: None }) };
+    static STATE: RefCell<State> =
+        const { RefCell::new(State { settings: Settings::DEFAULT, held: None }) };
 }
 
 impl Guest for Lock {
     fn configure(config: Config) -> Result<(), String> {
-        let naming = match config.format.unwrap_or(Format::Curator) {
-            Format::Curator => CURATOR,
-            Format::Kazoo => KAZOO,
-        };
-        STATE.with_borrow_mut(|state| state.naming = naming);
+        let settings = Settings::of(&config)?;
+        STATE.with_borrow_mut(|state| state.settings = settings);
         Ok(())
+    }
+
+    fn wake(_fired: Vec<u64>) {
+        let Some(mut held) = take_held() else { return };
+        let Some(listening) = &mut held.listening else { return keep(held) };
+        let heard = listening.wake(held.grant.fence); // 2r
+        if heard == Heard::Nothing || settings().consent != Some(Consent::AtOnce) {
+            return keep(held);
+        }
+        // What runs under the claim ends before the znode goes.
+        if let Err(error) = held.own.release() {
+            log(Level::Warn, &format!("give {} back: {error}", held.grant.path));
+        }
     }
 
     fn acquire() -> Result<Grant, Error> {
@@ -89,28 +125,45 @@ impl Guest for Lock {
     }
 
     fn release() -> Result<(), Error> {
-        match STATE.with_borrow_mut(|state| state.held.take()) {
-            Some((own, _)) => own.release(),
+        match take_held() {
+            Some(held) => held.own.release(),
             None => Err(Error::Invalid("release: the lock is not held".to_owned())),
         }
     }
 
     fn contenders() -> Result<Vec<InLine>, Error> {
-        let line = line(DIRECTORY, naming(), MOST_CONTENDERS)?;
+        let Settings { naming, request, .. } = settings();
+        let line = line(DIRECTORY, naming, MOST_CONTENDERS)?;
         let owners = owners(DIRECTORY, &line)?;
         let in_line = line.iter().zip(owners).enumerate();
         Ok(in_line
             .filter_map(|(ahead, (contender, owner))| {
-                Some(InLine { path: path(&contender.name), owner: owner?, is_holder: ahead == 0 })
+                let owner = request.owner_in(&owner?).to_owned();
+                Some(InLine { path: path(&contender.name), owner, is_holder: ahead == 0 })
             })
             .collect())
+    }
+
+    fn revoke(path: String) -> Result<RequestOutcome, Error> {
+        if held().is_some_and(|own| own.path == path) {
+            let reason = "revoke: it is this participant's own: release it";
+            return Err(Error::Invalid(reason.to_owned()));
+        }
+        let Settings { naming, request, force_after_ms, .. } = settings();
+        let asked = ask_to_give_way(DIRECTORY, &naming, &path, request, force_after_ms)?; // 3r, 4r
+        Ok(match asked {
+            Asked::Stands => RequestOutcome::Asked,
+            Asked::Gone => RequestOutcome::Gone,
+            Asked::Forced => RequestOutcome::Forced,
+        })
     }
 }
 
 /// Steps 1 and 2. The host makes the GUID and finds the znode again if the reply is lost.
 fn contend() -> Result<(Own, Step), Error> {
-    let owner = participant::owner();
-    let (own, children) = Own::contend_and_list(DIRECTORY, &naming(), owner.as_bytes())?;
+    let Settings { naming, request, .. } = settings();
+    let owner = request.without(&participant::owner());
+    let (own, children) = Own::contend_and_list(DIRECTORY, &naming, &owner)?;
     let step = step(&own, &children);
     Ok((own, step))
 }
@@ -121,22 +174,42 @@ fn look(own: &Own) -> Result<Step, Error> {
 }
 
 fn step(own: &Own, children: &Children) -> Step {
-    decide(own.contender(), &line_up(children, naming()))
+    decide(own.contender(), &line_up(children, settings().naming))
 }
 
 /// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
 fn hold(own: Own) -> Result<Grant, Error> {
+    // Before the claim, which shares the watch then and needs no request of its own.
+    let listening = listen(&own)?;
     let grant = Grant { path: own.path().to_owned(), fence: own.claim()? };
-    STATE.with_borrow_mut(|state| state.held = Some((own, grant.clone())));
+    keep(Held { own, grant: grant.clone(), listening });
     Ok(grant)
 }
 
-fn held() -> Option<Grant> {
-    STATE.with_borrow(|state| state.held.as_ref().map(|(_, grant)| grant.clone()))
+/// Step 1r.
+fn listen(own: &Own) -> Result<Option<Listening>, Error> {
+    let Settings { request, consent, .. } = settings();
+    if consent.is_none() {
+        return Ok(None);
+    }
+    let look = watch_data(own.path(), REQUEST)?;
+    Ok(Some(Listening::from_first_look(own.path(), request, REQUEST, look)))
 }
 
-fn naming() -> Naming {
-    STATE.with_borrow(|state| state.naming)
+fn held() -> Option<Grant> {
+    STATE.with_borrow(|state| state.held.as_ref().map(|held| held.grant.clone()))
+}
+
+fn take_held() -> Option<Held> {
+    STATE.with_borrow_mut(|state| state.held.take())
+}
+
+fn keep(held: Held) {
+    STATE.with_borrow_mut(|state| state.held = Some(held));
+}
+
+fn settings() -> Settings {
+    STATE.with_borrow(|state| state.settings)
 }
 
 fn path(name: &str) -> String {

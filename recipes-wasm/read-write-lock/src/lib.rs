@@ -18,18 +18,34 @@
 //! writing to reading. Here the writer's znode is replaced by a reader's with the same counter, in one
 //! transaction, so a writer whose predecessor wrote looks again, always: what has gone may stand there
 //! as a reader.
+//!
+//! A lock that is revocable adds to that, as the text's "Revocable Shared Locks" do:
+//!
+//! * 1r. Read the data of the own znode, with a watch. (The text does so right behind step 1, and looks for
+//!   a request only when the watch has told of a change. Here it is done when it is our turn, and what is
+//!   read first is looked at: a request that was made before is in it.)
+//! * 2r. Woken by that watch, read it again, with a watch. If it holds the request, consent.
+//! * 3r. To ask: write the request to the other's znode.
+//! * 4r. "Freaking laser beams", only where `force-after-ms` says so: delete that znode when the time is
+//!   over.
 
 mod bindings;
 mod decide;
+mod settings;
 
 use std::cell::RefCell;
 
 use bindings::exports::wok::read_write_lock::read_write_lock::{
-    Config, Contender as InLine, Format, Grant, Guest, Mode,
+    Config, Consent, Contender as InLine, Grant, Guest, Mode, RequestOutcome,
 };
 use decide::{Names, Step, decide, holders};
-use wok_sdk::zookeeper::{Children, Error, get_children};
-use wok_sdk::{Naming, Own, line, line_up, owners, participant, wait_until_gone};
+use settings::Settings;
+use wok_sdk::participant::{Fence, Level, log};
+use wok_sdk::zookeeper::{Children, Error, get_children, get_data, watch_data};
+use wok_sdk::{
+    Asked, Heard, Listening, Naming, Own, ask_to_give_way, line, line_up, owners, participant,
+    wait_until_gone,
+};
 
 /// The mount is the lock's directory.
 const DIRECTORY: &str = "/";
@@ -37,28 +53,48 @@ const DIRECTORY: &str = "/";
 /// How many contenders are told of: a list for people, and its memory would never be given back.
 const MOST_CONTENDERS: usize = 1000;
 
+/// The tag of the watch on the own znode.
+const REQUEST: u64 = 1;
+
 /// One client's part in the lock.
 #[derive(Debug)]
 pub struct ReadWriteLock;
 
 struct State {
-    names: Names,
-    held: Option<(Own, Grant)>,
+    settings: Settings,
+    held: Option<Held>,
+}
+
+struct Held {
+    own: Own,
+    grant: Grant,
+    /// None if it is not revocable.
+    listening: Option<Listening>,
 }
 
 thread_local! {
     static STATE: RefCell<State> =
-        const { RefCell::new(State { names: Names::CURATOR, held: None }) };
+        const { RefCell::new(State { settings: Settings::DEFAULT, held: None }) };
 }
 
 impl Guest for ReadWriteLock {
     fn configure(config: Config) -> Result<(), String> {
-        let names = match config.format.unwrap_or(Format::Curator) {
-            Format::Curator => Names::CURATOR,
-            Format::Kazoo => Names::KAZOO,
-        };
-        STATE.with_borrow_mut(|state| state.names = names);
+        let settings = Settings::of(&config)?;
+        STATE.with_borrow_mut(|state| state.settings = settings);
         Ok(())
+    }
+
+    fn wake(_fired: Vec<u64>) {
+        let Some(mut held) = take_held() else { return };
+        let Some(listening) = &mut held.listening else { return keep(held) };
+        let heard = listening.wake(held.grant.fence); // 2r
+        if heard == Heard::Nothing || settings().consent != Some(Consent::AtOnce) {
+            return keep(held);
+        }
+        // What runs under the claim ends before the znode goes.
+        if let Err(error) = held.own.release() {
+            log(Level::Warn, &format!("give {} back: {error}", held.grant.path));
+        }
     }
 
     fn acquire_read() -> Result<Grant, Error> {
@@ -78,36 +114,36 @@ impl Guest for ReadWriteLock {
     }
 
     fn downgrade() -> Result<Grant, Error> {
-        let Some((mut own, grant)) = STATE.with_borrow_mut(|state| state.held.take()) else {
+        let Some(mut held) = take_held() else {
             return Err(Error::Invalid("downgrade: the lock is not held".to_owned()));
         };
-        if grant.mode == Mode::Read {
-            keep(own, grant.clone());
-            return Ok(grant);
-        }
-        let owner = participant::owner();
-        match own.become_kind(&names().read, owner.as_bytes()) {
-            Ok(fence) => {
-                let grant = Grant { path: own.path().to_owned(), fence, mode: Mode::Read };
-                keep(own, grant.clone());
-                Ok(grant)
-            }
-            Err(error) => {
-                keep(own, grant);
-                Err(error)
+        if held.grant.mode == Mode::Write {
+            match become_reader(&mut held) {
+                Ok(fence) => {
+                    let path = held.own.path().to_owned();
+                    held.listening = held.listening.map(|it| it.moved_to(&path)); // 1r
+                    held.grant = Grant { path, fence, mode: Mode::Read };
+                }
+                Err(error) => {
+                    keep(held);
+                    return Err(error);
+                }
             }
         }
+        let grant = held.grant.clone();
+        keep(held);
+        Ok(grant)
     }
 
     fn release() -> Result<(), Error> {
-        match STATE.with_borrow_mut(|state| state.held.take()) {
-            Some((own, _)) => own.release(),
+        match take_held() {
+            Some(held) => held.own.release(),
             None => Err(Error::Invalid("release: the lock is not held".to_owned())),
         }
     }
 
     fn contenders() -> Result<Vec<InLine>, Error> {
-        let names = names();
+        let Settings { names, request, .. } = settings();
         let line = line(DIRECTORY, names.read, MOST_CONTENDERS)?;
         let owners = owners(DIRECTORY, &line)?;
         let in_line = line.iter().zip(owners).zip(holders(&names, &line));
@@ -115,9 +151,25 @@ impl Guest for ReadWriteLock {
             .filter_map(|((contender, owner), is_holder)| {
                 let mode = if names.writes(contender) { Mode::Write } else { Mode::Read };
                 let path = contender.path(DIRECTORY);
-                Some(InLine { path, owner: owner?, mode, is_holder })
+                let owner = request.owner_in(&owner?).to_owned();
+                Some(InLine { path, owner, mode, is_holder })
             })
             .collect())
+    }
+
+    fn revoke(path: String) -> Result<RequestOutcome, Error> {
+        let is_own = |held: &Held| held.grant.path == path;
+        if STATE.with_borrow(|state| state.held.as_ref().is_some_and(is_own)) {
+            let reason = "revoke: it is this participant's own: release it";
+            return Err(Error::Invalid(reason.to_owned()));
+        }
+        let Settings { names, request, force_after_ms, .. } = settings();
+        let asked = ask_to_give_way(DIRECTORY, &names.read, &path, request, force_after_ms)?; // 3r, 4r
+        Ok(match asked {
+            Asked::Stands => RequestOutcome::Asked,
+            Asked::Gone => RequestOutcome::Gone,
+            Asked::Forced => RequestOutcome::Forced,
+        })
     }
 }
 
@@ -155,7 +207,7 @@ fn try_acquire(mode: Mode) -> Result<Option<Grant>, Error> {
 
 /// What is held for that already. Refuses to wait for what this participant has itself.
 fn held(wanted: Mode) -> Result<Option<Grant>, Error> {
-    let held = STATE.with_borrow(|state| state.held.as_ref().map(|(_, grant)| grant.clone()));
+    let held = STATE.with_borrow(|state| state.held.as_ref().map(|held| held.grant.clone()));
     match (wanted, held) {
         (Mode::Write, Some(Grant { mode: Mode::Read, .. })) => Err(Error::Invalid(
             "it is held to read, and to write it would wait for itself: release it first, or \
@@ -171,9 +223,8 @@ fn held(wanted: Mode) -> Result<Option<Grant>, Error> {
 
 /// Steps 1 and 2. The host makes the GUID and finds the znode again if the reply is lost.
 fn contend(mode: Mode) -> Result<(Own, Step), Error> {
-    let owner = participant::owner();
-    let naming = naming(mode);
-    let (own, children) = Own::contend_and_list(DIRECTORY, &naming, owner.as_bytes())?;
+    let owner = settings().request.without(&participant::owner());
+    let (own, children) = Own::contend_and_list(DIRECTORY, &naming(mode), &owner)?;
     let step = step(&own, &children);
     Ok((own, step))
 }
@@ -190,17 +241,55 @@ fn step(own: &Own, children: &Children) -> Step {
 
 /// Step 3: from here the host watches the znode, and nobody else decides whether it still stands.
 fn hold(own: Own, mode: Mode) -> Result<Grant, Error> {
+    // Before the claim, which shares the watch then and needs no request of its own.
+    let listening = listen(&own)?;
     let grant = Grant { path: own.path().to_owned(), fence: own.claim()?, mode };
-    keep(own, grant.clone());
+    keep(Held { own, grant: grant.clone(), listening });
     Ok(grant)
 }
 
-fn keep(own: Own, grant: Grant) {
-    STATE.with_borrow_mut(|state| state.held = Some((own, grant)));
+/// Step 1r.
+fn listen(own: &Own) -> Result<Option<Listening>, Error> {
+    let Settings { request, consent, .. } = settings();
+    if consent.is_none() {
+        return Ok(None);
+    }
+    let look = watch_data(own.path(), REQUEST)?;
+    Ok(Some(Listening::from_first_look(own.path(), request, REQUEST, look)))
+}
+
+/// A reader in the writer's place. What the writer was asked the reader is asked as well, so that no
+/// request is lost that comes while the one becomes the other.
+fn become_reader(held: &mut Held) -> Result<Fence, Error> {
+    let Settings { names, request, .. } = settings();
+    if held.listening.is_none() {
+        let owner = request.without(&participant::owner());
+        return held.own.become_kind(&names.read, &owner, None);
+    }
+    loop {
+        let read = get_data(held.own.path())?;
+        match held.own.become_kind(&names.read, &read.data, Some(read.stat.version)) {
+            // Somebody has asked since.
+            Err(Error::BadVersion) => {}
+            settled => return settled,
+        }
+    }
+}
+
+fn take_held() -> Option<Held> {
+    STATE.with_borrow_mut(|state| state.held.take())
+}
+
+fn keep(held: Held) {
+    STATE.with_borrow_mut(|state| state.held = Some(held));
+}
+
+fn settings() -> Settings {
+    STATE.with_borrow(|state| state.settings)
 }
 
 fn names() -> Names {
-    STATE.with_borrow(|state| state.names)
+    settings().names
 }
 
 fn naming(mode: Mode) -> Naming {

@@ -2,6 +2,7 @@ import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -11,6 +12,7 @@ import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.RetryForever;
 import org.apache.curator.retry.RetryNTimes;
 
@@ -78,10 +80,15 @@ final class Peer {
         return new IllegalArgumentException("no operation " + operation);
     }
 
-    /** {@code acquire <path> <naming>}, of which Curator has one, and {@code release}. */
+    /**
+     * {@code acquire <path> <naming>}, of which Curator has one, and {@code release}; {@code
+     * acquire-revocable <path>}, and {@code await-request}, which answers when somebody asks for the
+     * lock; and {@code revoke <path of a contender>}.
+     */
     private static final class Lock implements Recipe {
         private final CuratorFramework client;
         private InterProcessMutex mutex;
+        private CountDownLatch requested;
 
         Lock(CuratorFramework client) {
             this.client = client;
@@ -96,6 +103,19 @@ final class Peer {
                     }
                     mutex = new InterProcessMutex(client, arguments.get(0));
                     mutex.acquire();
+                    return "";
+                case "acquire-revocable":
+                    CountDownLatch heard = new CountDownLatch(1);
+                    requested = heard;
+                    mutex = new InterProcessMutex(client, arguments.get(0));
+                    mutex.makeRevocable(asked -> heard.countDown());
+                    mutex.acquire();
+                    return "";
+                case "await-request":
+                    requested.await();
+                    return "";
+                case "revoke":
+                    Revoker.attemptRevoke(client, arguments.get(0));
                     return "";
                 case "release":
                     mutex.release();

@@ -17,3 +17,4 @@ mod line;
 mod lock;
 mod party;
 mod read_write_lock;
+mod revoking;

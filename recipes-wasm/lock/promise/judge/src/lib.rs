@@ -12,6 +12,10 @@
 //! | M8 | `linear` | what callers saw is no mutex with growing fences, whatever the order in which it happened |
 //! | W1 | `turns` | a waiter whose turn it is stays blocked, or one is turned away without a fault |
 //! | W2 | `grants` | a wait succeeds though its condition never held, or is answered with a fence that is not held |
+//! | V1 | `revoking` | one participant deletes another's contender that it has not asked to give way, or that nobody may force |
+//! | V2 | `revoking` | a holder is asked to give way and is not told |
+//! | V3 | `revoking` | one that was asked is forced before its time |
+//! | V4 | `revoking` | a request leaves no word of whose the znode is |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one contender, or one that waits asks the ensemble again and again |
 
 #[cfg(test)]
@@ -20,6 +24,7 @@ mod random;
 mod tests;
 
 use wok_judge::history::Entry;
+use wok_judge::revoking::{Agreed, Revoking};
 use wok_judge::truth::Truth;
 use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
@@ -33,12 +38,14 @@ const LOCK: Promise = Promise {
     waits: &["acquire"],
     stay: Stay::WithCall,
     events: &[],
-    looks: &[],
+    looks: &["revoke"],
 };
 
 /// The judge of locks.
 #[derive(Debug)]
-pub struct LockJudge;
+pub struct LockJudge {
+    agreed: Agreed,
+}
 
 impl Judge for LockJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
@@ -55,11 +62,15 @@ impl Judge for LockJudge {
             "a waiter whose turn it is gets the lock, and nobody is turned away without a fault",
         ),
         ("W2", "a wait succeeds only after the contender was first in line"),
+        ("V1", "who holds gives way by its own consent, but for the force that was agreed on"),
+        ("V2", "a holder that is asked to give way is told"),
+        ("V3", "nobody is forced to give way before its time"),
+        ("V4", "who is asked to give way is still named by its znode"),
         ("H1", "one release wakes one waiter, and a waiter does not poll"),
     ];
 
-    fn begin(_config: &str) -> Result<Self, String> {
-        Ok(LockJudge)
+    fn begin(config: &str) -> Result<Self, String> {
+        Ok(LockJudge { agreed: Agreed::of(config)? })
     }
 
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
@@ -78,7 +89,12 @@ impl Judge for LockJudge {
         }
         beliefs::check(&case, "M5", "M5", &mut found);
         turns::check_turns(&case, "W1", &mut found);
-        turns::check_refusals(&case, "W1", &mut found);
+        let revoking = Revoking::of(&case, self.agreed);
+        turns::check_refusals_but(&case, "W1", |call| revoking.was_forced(call), &mut found);
+        revoking.check_consent("V1", &mut found);
+        revoking.check_told("V2", &mut found);
+        revoking.check_force("V3", &mut found);
+        revoking.check_owners("V4", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);
         leftovers::check(&case, "M7", &mut found);

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use wok_judge::Case;
 use wok_judge::history::{FaultKind, Outcome, ParticipantId};
 use wok_judge::linear::{is_linearizable, operations};
 use wok_judge::stories::Story;
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge};
 
-use crate::{LOCK, LockJudge};
+use crate::LOCK;
+use crate::tests::verdict;
 
 const RUNS: u64 = 500;
 const STEPS: usize = 40;
@@ -133,7 +134,7 @@ fn has_an_order(story: &Story) -> bool {
 fn honest_runs_satisfy_the_passes_and_the_search() {
     for seed in 0..RUNS {
         let run = run(seed, Recipe::Honest);
-        assert_eq!(LockJudge.verdict(&run.story.entries), [], "seed {seed}");
+        assert_eq!(verdict(&run.story.entries), [], "seed {seed}");
         assert!(has_an_order(&run.story), "seed {seed}");
     }
 }
@@ -143,7 +144,7 @@ fn what_the_search_rejects_the_passes_reject_and_both_reject_two_holders() {
     let (mut rejected, mut overlapped) = (0, 0);
     for seed in 0..RUNS {
         let run = run(seed, Recipe::Barging);
-        let found = LockJudge.verdict(&run.story.entries);
+        let found = verdict(&run.story.entries);
         let has_an_order = has_an_order(&run.story);
         assert!(has_an_order || !found.is_empty(), "seed {seed}");
         assert!(!run.overlapped || !has_an_order, "seed {seed}: {found:#?}");

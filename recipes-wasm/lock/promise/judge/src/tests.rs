@@ -9,12 +9,17 @@ use wok_judge::{Judge, Violation};
 
 use crate::LockJudge;
 
+mod revoking;
 mod waits;
 
 const NOTHING: Outcome = Outcome::Ok { value: Value::Null, holds: false };
 
-fn verdict(history: &[Entry]) -> Vec<Violation> {
-    LockJudge.verdict(history)
+pub(crate) fn verdict(history: &[Entry]) -> Vec<Violation> {
+    judged_by("null", history)
+}
+
+fn judged_by(config: &str, history: &[Entry]) -> Vec<Violation> {
+    LockJudge::begin(config).expect("the config is JSON").verdict(history)
 }
 
 fn judge(story: &Story) -> Vec<Violation> {

@@ -12,6 +12,10 @@
 //! | M7 | `leftovers` | a contender outlives the wait that it was made for |
 //! | W1 | `turns` | a waiter whose turn it is stays blocked, or one is turned away without a fault |
 //! | W2 | `grants` | a wait succeeds though its condition never held, or is answered with a fence that is not held |
+//! | V1 | `revoking` | one participant deletes another's contender that it has not asked to give way, or that nobody may force |
+//! | V2 | `revoking` | a holder is asked to give way and is not told, or the request is lost in a downgrade |
+//! | V3 | `revoking` | one that was asked is forced before its time |
+//! | V4 | `revoking` | a request leaves no word of whose the znode is |
 //! | H1 | `herd`, `polling` | one deletion wakes more than the readers that wait for a writer or one writer, or one that waits asks the ensemble again and again |
 
 mod modes;
@@ -21,6 +25,7 @@ mod tests;
 
 use wok_judge::history::Entry;
 use wok_judge::people::Call;
+use wok_judge::revoking::{Agreed, Revoking};
 use wok_judge::truth::Truth;
 use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
@@ -34,7 +39,7 @@ const LOCK: Promise = Promise {
     waits: &["acquire-read", "acquire-write"],
     stay: Stay::WithCall,
     events: &[],
-    looks: &[],
+    looks: &["revoke"],
 };
 
 /// What the names of readers have before the counter, in both formats.
@@ -42,7 +47,9 @@ const READERS: &[&str] = &["__READ__", "__rlock__"];
 
 /// The judge of read-write locks.
 #[derive(Debug)]
-pub struct ReadWriteLockJudge;
+pub struct ReadWriteLockJudge {
+    agreed: Agreed,
+}
 
 impl Judge for ReadWriteLockJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
@@ -59,11 +66,15 @@ impl Judge for ReadWriteLockJudge {
             "a waiter whose turn it is gets the lock, and nobody is turned away without a fault",
         ),
         ("W2", "a wait succeeds only after it was the contender's turn"),
+        ("V1", "who holds gives way by its own consent, but for the force that was agreed on"),
+        ("V2", "a holder that is asked to give way is told, also if it reads on meanwhile"),
+        ("V3", "nobody is forced to give way before its time"),
+        ("V4", "who is asked to give way is still named by its znode"),
         ("H1", "one release wakes the readers that wait for it or one writer, and nobody polls"),
     ];
 
-    fn begin(_config: &str) -> Result<Self, String> {
-        Ok(ReadWriteLockJudge)
+    fn begin(config: &str) -> Result<Self, String> {
+        Ok(ReadWriteLockJudge { agreed: Agreed::of(config)? })
     }
 
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
@@ -80,8 +91,13 @@ impl Judge for ReadWriteLockJudge {
         modes::check_upgrades(&case, "R2", &mut found);
         modes::check_downgrades(&case, "R2", &mut found);
         turns::check_turns(&case, "W1", &mut found);
-        let crosses = |call: &Call<'_>| modes::crosses(&case, call);
-        turns::check_refusals_but(&case, "W1", crosses, &mut found);
+        let revoking = Revoking::of(&case, self.agreed);
+        let is_refused = |call: &Call<'_>| modes::crosses(&case, call) || revoking.was_forced(call);
+        turns::check_refusals_but(&case, "W1", is_refused, &mut found);
+        revoking.check_consent("V1", &mut found);
+        revoking.check_told("V2", &mut found);
+        revoking.check_force("V3", &mut found);
+        revoking.check_owners("V4", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);
         leftovers::check(&case, "M7", &mut found);

@@ -29,19 +29,26 @@ fn held<'a>(case: &'a Case<'a>, call: &Call<'_>) -> Option<&'a Belief<'a>> {
 pub(super) fn check_upgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| crosses(case, call)) {
         let (who, operation) = (call.who, call.operation);
+        // One that was asked to give way may have done so before it came to this call.
+        let holds = |at: usize| held(case, call).is_some_and(|belief| belief.lasts_beyond(at));
         let answered = call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
         let mut complain = |at: usize, what: &str| {
             let sentence =
                 format!("the `{operation}` of participant {who} {what} while it held the lock");
             found.push(Violation::new(id, at, sentence).involving([call.invoked.at]).by([who]));
         };
-        if let Some((answered, Outcome::Ok { .. })) = call.answered {
+        if let Some((answered, Outcome::Ok { .. })) = call.answered
+            && holds(answered.at)
+        {
             complain(answered.at, "was answered as if it were none");
         }
         let meanwhile = case.history.iter().enumerate().skip(call.invoked.at);
         for (at, entry) in meanwhile.take_while(|(at, _)| *at < answered) {
             match &entry.what {
-                What::HostCall { participant, name, .. } if *participant == who => {
+                // What it looks at may be a request that woke it before.
+                What::HostCall { participant, name, .. }
+                    if *participant == who && name.starts_with("contend") && holds(at) =>
+                {
                     complain(at, &format!("called `{name}`"));
                     break;
                 }

@@ -9,11 +9,17 @@ use wok_judge::{Judge, Violation};
 
 use crate::ReadWriteLockJudge;
 
+mod revoking;
+
 const READ: &str = "-__READ__";
 const WRITE: &str = "-__WRIT__";
 
 fn verdict(history: &[Entry]) -> Vec<Violation> {
-    ReadWriteLockJudge.verdict(history)
+    judged_by("null", history)
+}
+
+fn judged_by(config: &str, history: &[Entry]) -> Vec<Violation> {
+    ReadWriteLockJudge::begin(config).expect("the config is JSON").verdict(history)
 }
 
 fn judge(story: &Story) -> Vec<Violation> {

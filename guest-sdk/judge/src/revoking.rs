@@ -1,0 +1,285 @@
+//! Asked to give way: who is asked hears it, consents by itself, and is forced only as was agreed.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::history::{Change, ParticipantId, Told, What};
+use crate::people::{Call, Person};
+use crate::truth::Contender;
+use crate::{Case, Moment, Violation};
+
+/// The event that tells a participant that it is asked.
+const REQUESTED: &str = "revoke-requested";
+
+/// The last line of a znode that asks: Curator's word, and that of ZooKeeper's page of recipes.
+const WORDS: [&[u8]; 2] = [b"__REVOKE__", b"unlock"];
+
+/// How long a request may be on its way to a host whose connection stands.
+const ON_ITS_WAY_US: u64 = 1_000_000;
+
+/// And to one whose connection did not, beyond a session timeout without faults.
+const AFTER_A_FAULT_US: u64 = 2_000_000;
+
+/// What the users of a lock have agreed on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Whether those who hold listen for requests.
+    pub is_revocable: bool,
+    /// When a request may be forced; none if that may not be.
+    pub force_after_ms: Option<u64>,
+}
+
+impl Agreed {
+    /// By the settings `revocable` and `force-after-ms` of a recipe.
+    ///
+    /// # Errors
+    /// What is wrong with the config, in words.
+    pub fn of(config: &str) -> Result<Self, String> {
+        let config: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
+        Ok(Agreed {
+            is_revocable: config.get("revocable").and_then(Value::as_bool).unwrap_or_default(),
+            force_after_ms: config.get("force-after-ms").and_then(Value::as_u64),
+        })
+    }
+}
+
+/// Who was asked to give way, and who was struck.
+#[derive(Debug)]
+pub struct Revoking<'a> {
+    case: &'a Case<'a>,
+    agreed: Agreed,
+    /// When each contender was asked first, by its number.
+    asked: BTreeMap<usize, Moment>,
+    /// The attempts to delete another participant's contender.
+    strikes: Vec<Strike<'a>>,
+    /// Writes that left another owner's text, or none.
+    overwritten: Vec<(Moment, &'a Contender<'a>)>,
+    /// Deletions in which neither the participant's session nor its end had a part.
+    deleted_by_others: Vec<(Moment, &'a Contender<'a>)>,
+}
+
+/// An attempt of one participant to delete the contender of another one.
+#[derive(Debug)]
+struct Strike<'a> {
+    who: ParticipantId,
+    when: Moment,
+    contender: &'a Contender<'a>,
+}
+
+impl<'a> Revoking<'a> {
+    /// Of a history.
+    pub fn of(case: &'a Case<'a>, agreed: Agreed) -> Self {
+        let (strikes, overwritten, deleted_by_others) = (Vec::new(), Vec::new(), Vec::new());
+        let asked = BTreeMap::new();
+        let mut it = Revoking { case, agreed, asked, strikes, overwritten, deleted_by_others };
+        let mut owners: BTreeMap<usize, &[u8]> = BTreeMap::new();
+        for (at, entry) in case.history.iter().enumerate() {
+            let now = Moment::of(at, entry);
+            match &entry.what {
+                What::HostCall { participant, name, paths, .. } if name == "delete" => {
+                    it.strike(now, *participant, paths);
+                }
+                What::Txn { session, changes, .. } => {
+                    for change in changes {
+                        it.change(now, *session, change, changes, &mut owners);
+                    }
+                }
+                _ => {}
+            }
+        }
+        it
+    }
+
+    fn strike(&mut self, when: Moment, who: ParticipantId, paths: &[String]) {
+        for contender in paths.iter().filter_map(|path| self.case.truth.find(path, when.at)) {
+            // Of one whose participant died before it heard of it, nobody can tell whose it was.
+            let is_anothers = self.case.people.asker(contender).is_none_or(|asker| asker.id != who);
+            if is_anothers && contender.lives_at(when.at) {
+                self.strikes.push(Strike { who, when, contender });
+            }
+        }
+    }
+
+    fn change(
+        &mut self,
+        now: Moment,
+        session: i64,
+        change: &'a Change,
+        changes: &[Change],
+        owners: &mut BTreeMap<usize, &'a [u8]>,
+    ) {
+        let (path, data) = match change {
+            Change::Created { path, data, .. } | Change::DataSet { path, data, .. } => (path, data),
+            Change::Deleted { path } => {
+                let gone = self.case.truth.find(path, now.at);
+                let is_by_another = |it: &&Contender<'_>| {
+                    let ended = Change::SessionClosed { session: it.owner };
+                    it.owner != session && !changes.contains(&ended)
+                };
+                self.deleted_by_others.extend(gone.filter(is_by_another).map(|it| (now, it)));
+                return;
+            }
+            _ => return,
+        };
+        let Some(contender) = self.case.truth.find(path, now.at) else { return };
+        let request = asks(data.bytes());
+        let owner = request.unwrap_or(data.bytes());
+        if request.is_some() {
+            self.asked.entry(contender.id).or_insert(now);
+        }
+        if *owners.entry(contender.id).or_insert(owner) != owner {
+            self.overwritten.push((now, contender));
+        }
+    }
+
+    /// V1: a request is no more than that. What is deleted is deleted by its own participant, or by one
+    /// that has asked it and may force it.
+    pub fn check_consent(&self, id: &'static str, found: &mut Vec<Violation>) {
+        for Strike { who, when, contender } in &self.strikes {
+            let why = match self.asked.get(&contender.id) {
+                None => "which nobody had asked to give way",
+                Some(asked) if asked.at > when.at => "which nobody had asked to give way",
+                Some(_) if self.agreed.force_after_ms.is_none() => "and nobody may be forced",
+                Some(_) => continue,
+            };
+            let sentence = format!("participant {who} deletes {}, {why}", contender.path);
+            let owner = self.case.people.asker(contender).map(|person| person.id);
+            let violation = Violation::new(id, when.at, sentence);
+            found.push(violation.involving([contender.created.at]).by([*who]).by(owner));
+        }
+        for (when, contender) in &self.deleted_by_others {
+            let is_struck = |it: &Strike<'_>| it.contender.id == contender.id && it.when < *when;
+            if self.strikes.iter().any(is_struck) {
+                continue;
+            }
+            let sentence =
+                format!("{} was deleted by a session that is not its own", contender.path);
+            let owner = self.case.people.asker(contender).map(|person| person.id);
+            let violation = Violation::new(id, when.at, sentence);
+            found.push(violation.involving([contender.created.at]).by(owner));
+        }
+    }
+
+    /// V2: who holds and is asked is told, whether it was asked before its turn or after, and unless it
+    /// gives way first.
+    pub fn check_told(&self, id: &'static str, found: &mut Vec<Violation>) {
+        if !self.agreed.is_revocable {
+            return;
+        }
+        for (number, asked) in &self.asked {
+            let Some(contender) = self.case.truth.contender(*number) else { continue };
+            let Some(person) = self.case.people.asker(contender) else { continue };
+            let Some(belief) = self.case.people.granted(contender) else { continue };
+            let from = (*asked).max(belief.since);
+            let due = self
+                .due(person, contender, from)
+                .and_then(|due| Some((due, self.case.first_after(due)?)));
+            let handed_on =
+                contender.replaced_by.is_some_and(|next| self.asked.contains_key(&next));
+            let told = self.told(person, contender, *asked);
+            let replaced = contender.replaced_by.and_then(|next| self.case.truth.contender(next));
+            let at = match (due, replaced) {
+                // Nobody can be told of a request that did not come along.
+                (_, Some(next)) if asked.at < next.created.at && !handed_on && told.is_none() => {
+                    next.created.at
+                }
+                (Some((due, at)), _)
+                    if belief.lasts_after(due) && told.is_none_or(|told| told.us > due) =>
+                {
+                    at
+                }
+                _ => continue,
+            };
+            let sentence = format!(
+                "participant {} has {} with {}, which was asked to give way, and was not told",
+                person.id, self.case.promise.noun, contender.path
+            );
+            let entries = [asked.at, belief.since.at];
+            found.push(Violation::new(id, at, sentence).involving(entries).by([person.id]));
+        }
+    }
+
+    /// When a holder must have heard of what it is asked from that moment on.
+    fn due(&self, person: &Person<'_>, contender: &Contender<'_>, from: Moment) -> Option<u64> {
+        let (faults, timeout) = (&self.case.faults, self.case.truth.timeout_us(contender.owner));
+        let soon = from.us.saturating_add(ON_ITS_WAY_US);
+        if faults.spared(person.host, from.us, soon, timeout) {
+            return Some(soon);
+        }
+        faults.due(person.host, from.us, timeout.saturating_add(AFTER_A_FAULT_US))
+    }
+
+    /// When the participant was told of a request on its contender.
+    fn told(
+        &self,
+        person: &Person<'_>,
+        contender: &Contender<'_>,
+        asked: Moment,
+    ) -> Option<Moment> {
+        let relative = contender.path.strip_prefix(person.mount.trim_end_matches('/'))?;
+        let later = self.case.history.iter().enumerate().skip(asked.at);
+        let tells = |what: &What| match what {
+            What::Told { participant, notice: Told::Emitted { event, detail } } => {
+                let path = detail.get("path").map(String::as_str);
+                *participant == person.id && event == REQUESTED && path == Some(relative)
+            }
+            _ => false,
+        };
+        let mut told = later.filter(|(_, entry)| tells(&entry.what));
+        told.next().map(|(at, entry)| Moment::of(at, entry))
+    }
+
+    /// V3: nobody is forced before its time, which begins when it was asked and the one that forces it
+    /// was called.
+    pub fn check_force(&self, id: &'static str, found: &mut Vec<Violation>) {
+        let Some(force_after_ms) = self.agreed.force_after_ms else { return };
+        for Strike { who, when, contender } in &self.strikes {
+            let Some(asked) = self.asked.get(&contender.id) else { continue };
+            let called = self.case.people.call_at(*who, when.at).map(|call| call.invoked);
+            let from = called.map_or(*asked, |called| called.max(*asked));
+            let given = when.us.saturating_sub(from.us);
+            if given >= force_after_ms.saturating_mul(1000) {
+                continue;
+            }
+            let sentence = format!(
+                "participant {who} deletes {} {} ms after it was asked to give way, and it has \
+                 {force_after_ms} ms",
+                contender.path,
+                given / 1000
+            );
+            let owner = self.case.people.asker(contender).map(|person| person.id);
+            let violation = Violation::new(id, when.at, sentence);
+            found.push(violation.involving([from.at]).by([*who]).by(owner));
+        }
+    }
+
+    /// V4: the znode of a contender that is asked goes on telling whose it is.
+    pub fn check_owners(&self, id: &'static str, found: &mut Vec<Violation>) {
+        for (when, contender) in &self.overwritten {
+            let sentence =
+                format!("{} does not say any more whose it is, or says another", contender.path);
+            let owner = self.case.people.asker(contender).map(|person| person.id);
+            let violation = Violation::new(id, when.at, sentence);
+            found.push(violation.involving([contender.created.at]).by(owner));
+        }
+    }
+
+    /// Whether a participant that was called had its contender deleted by another one meanwhile.
+    pub fn was_forced(&self, call: &Call<'_>) -> bool {
+        self.strikes.iter().any(|strike| {
+            let asker = self.case.people.asker(strike.contender);
+            asker.is_some_and(|asker| asker.id == call.who)
+                && strike.contender.created.at >= call.invoked.at
+                && strike.when.at >= call.invoked.at
+        })
+    }
+}
+
+/// What stands before a request, if the data ends with one.
+fn asks(data: &[u8]) -> Option<&[u8]> {
+    WORDS.iter().find_map(|word| match data.strip_suffix(*word)? {
+        [] => Some(&[][..]),
+        before => before.strip_suffix(b"\n"),
+    })
+}

@@ -1,0 +1,162 @@
+//! Requests to give way: told, heeded by consent, and forced only as agreed.
+
+use wok_judge::history::{Data, ParticipantId};
+
+use super::*;
+
+const FORCED: &str = r#"{"revocable": true, "force-after-ms": 1000}"#;
+const UNFORCED: &str = r#"{"revocable": true}"#;
+
+/// What is told of requests beside what is told of every line.
+trait Telling {
+    fn asked(&mut self, by: ParticipantId, whom: ParticipantId, data: &str) -> &mut Self;
+    fn told(&mut self, who: ParticipantId) -> &mut Self;
+    fn struck(&mut self, by: ParticipantId, whom: ParticipantId) -> &mut Self;
+}
+
+impl Telling for Story {
+    fn asked(&mut self, by: ParticipantId, whom: ParticipantId, data: &str) -> &mut Self {
+        let path = self.contender(whom);
+        let data = Data::from(data.as_bytes().to_vec());
+        self.invoke_with(by, "revoke", json!({ "path": path.rsplit('/').next() }));
+        self.commit(session(by), vec![Change::DataSet { path, version: 1, data }])
+    }
+
+    fn told(&mut self, who: ParticipantId) -> &mut Self {
+        let path = self.contender(who).replace(MOUNT, "");
+        let detail = [("path".to_owned(), path)].into();
+        self.tell(who, Told::Emitted { event: "revoke-requested".to_owned(), detail })
+    }
+
+    fn struck(&mut self, by: ParticipantId, whom: ParticipantId) -> &mut Self {
+        let path = self.contender(whom);
+        self.ask(by, "delete", &path).commit(session(by), vec![Change::Deleted { path }]);
+        self.answer_ask(by, None)
+    }
+}
+
+#[track_caller]
+fn check_by(config: &str, story: &Story, expected: &[&str]) {
+    let found = judged_by(config, &story.entries);
+    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
+    assert_eq!(broken, expected.iter().copied().collect(), "{found:#?}");
+}
+
+fn lost() -> Told {
+    Told::Lost { reason: "znode-deleted".to_owned() }
+}
+
+/// Asked in line and told with the grant; asked as a holder, told, and back in line; forced in time.
+fn good() -> Story {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1).watch(2, 1);
+    let first = story.contender(1);
+    story.asked(3, 2, "__REVOKE__").answer(3, NOTHING).asked(3, 1, "__REVOKE__").answer(3, NOTHING);
+    story.told(1).give_up(1, "release").event(2, "deleted", &first).win(2).told(2);
+    let second = story.contender(2);
+    story.give_up(2, "release").acquire(1, 2).win(1).asked(3, 1, "__REVOKE__").told(1).wait(1000);
+    story.struck(3, 1).event(1, "deleted", &second).tell(1, lost()).answer(3, NOTHING);
+    story.push(What::Calm).leave(3).leave(2).wait(60_000).end(None, Vec::new(), 0);
+    story
+}
+
+#[test]
+fn good_runs_are_good_wherever_they_are_cut_off() {
+    let story = good();
+    for length in 0..=story.entries.len() {
+        assert_eq!(judged_by(FORCED, &story.entries[..length]), [], "the first {length} entries");
+    }
+    for from in 0..story.entries.len() {
+        judged_by(FORCED, &story.entries[from..]);
+    }
+}
+
+#[test]
+fn v1_what_is_deleted_unasked_or_where_nobody_may_be_forced_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).invoke(3, "revoke").wait(2000).struck(3, 1).tell(1, lost());
+    check_by(FORCED, &story, &["V1"]);
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(2000);
+    story.struck(3, 1).tell(1, lost());
+    check_by(UNFORCED, &story, &["V1"]);
+    check_by(FORCED, &story, &[]);
+}
+
+#[test]
+fn v1_who_strikes_the_next_one_in_the_place_of_the_one_it_asked_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1).watch(2, 1).asked(3, 1, "__REVOKE__").told(1);
+    let first = story.contender(1);
+    story.give_up(1, "release").event(2, "deleted", &first).win(2).wait(2000);
+    check_by(FORCED, story.struck(3, 2).tell(2, lost()), &["V1"]);
+}
+
+#[test]
+fn v1_a_deletion_by_another_session_is_rejected_however_it_is_done() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1);
+    let path = story.contender(1);
+    story.commit(session(3), vec![Change::Deleted { path }]).tell(1, lost());
+    check_by(FORCED, &story, &["V1"]);
+}
+
+#[test]
+fn v2_a_holder_that_is_not_told_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").push(What::Calm);
+    story.wait(TIMEOUT_MS + 3000).write(1, true);
+    check_by(UNFORCED, &story, &["V2"]);
+    // Nobody listens for requests where the lock is not revocable.
+    check_by("null", &story, &[]);
+}
+
+#[test]
+fn v2_a_request_that_came_before_the_grant_is_to_be_told_after_it() {
+    let mut story = Story::new();
+    story.acquire(1, 0).asked(3, 1, "__REVOKE__").win(1).push(What::Calm);
+    story.wait(TIMEOUT_MS + 3000).write(1, true);
+    check_by(UNFORCED, &story, &["V2"]);
+}
+
+#[test]
+fn v2_who_has_given_way_or_is_cut_off_need_not_be_told() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").give_up(1, "release");
+    story.wait(TIMEOUT_MS + 3000).push(What::Calm);
+    check_by(UNFORCED, &story, &[]);
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).fault(FaultKind::Pause, 1).asked(3, 1, "__REVOKE__");
+    story.wait(TIMEOUT_MS + 3000).heal(FaultKind::Pause, 1).write(1, true);
+    check_by(UNFORCED, &story, &[]);
+}
+
+#[test]
+fn v3_who_is_forced_before_its_time_is_rejected() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(900);
+    check_by(FORCED, story.struck(3, 1).tell(1, lost()), &["V3"]);
+}
+
+#[test]
+fn v3_time_begins_anew_for_another_one_that_asks() {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(2, 1, "__REVOKE__").answer(2, NOTHING).told(1).wait(5000);
+    check_by(FORCED, story.invoke(3, "revoke").struck(3, 1).tell(1, lost()), &["V3"]);
+}
+
+#[test]
+fn v4_a_request_that_takes_the_place_of_the_owner_is_rejected() {
+    for (data, expected) in [("__REVOKE__", &["V4"][..]), ("me\n__REVOKE__", &[]), ("you", &["V4"])]
+    {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1);
+        for entry in &mut story.entries {
+            let What::Txn { changes, .. } = &mut entry.what else { continue };
+            if let [Change::Created { data, .. }] = changes.as_mut_slice() {
+                *data = Data::from(b"me".to_vec());
+            }
+        }
+        check_by(UNFORCED, story.asked(3, 1, data), expected);
+    }
+}
