@@ -4,6 +4,8 @@ use wok_judge::history::{Change, What};
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Violation};
 
+use crate::log::is_queue_of;
+
 /// How many host calls a call may make: the place, the wait for the next one ahead, two looks at the
 /// queue, three at the leases, the number of permits, and taking them.
 const ONCE: usize = 10;

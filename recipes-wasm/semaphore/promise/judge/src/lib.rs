@@ -2,11 +2,11 @@
 //!
 //! | id | pass | broken if |
 //! |---|---|---|
-//! | P2 | `permits` | leases are created so that there are more than permits at that zxid, or others than as many as were asked for |
+//! | P2 | `permits` | leases are granted so that there are more of them than permits at that zxid, or other than as many as were asked for |
 //! | P3 | `permits` | somebody is granted permits whose settings say another number of them than was ever stored while it lived |
 //! | M1 | `grants` | a grant's fence is not the `czxid` of the participant's own leases, or its answer is none that it was told |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
-//! | M6 | `permits` | leases are created by somebody who is not the first in the queue, or who stays in it |
+//! | M6 | `permits` | leases are created by somebody who is not the first in the queue |
 //! | M7 | `leftovers` | a place or a lease outlives the call that it was made for, or its release |
 //! | W1 | `turns` | the first in the queue stays blocked though enough permits are free, or one is turned away without a reason |
 //! | H1 | `herd`, `crowd` | the deletion of a place wakes more than one that waits, somebody who is not the first in the queue looks at the leases, or one that waits asks the ensemble again and again |

@@ -242,6 +242,11 @@ fn directory_of<'a>(path: &'a str, part: &str) -> Option<&'a str> {
     (name == part).then_some(directory)
 }
 
+/// Whether a path is that of the queue of a semaphore.
+pub(super) fn is_queue_of(path: &str, directory: &str) -> bool {
+    split(path) == Some((directory, QUEUE))
+}
+
 /// How many permits the data say that there are: four bytes.
 fn number(data: &[u8]) -> Option<u64> {
     <[u8; 4]>::try_from(data).ok().map(|bytes| u64::from(u32::from_be_bytes(bytes)))

@@ -1,15 +1,19 @@
 //! How many leases there are, and whose turn it was to create them.
 
-use wok_judge::people::Call;
+use wok_judge::people::{Belief, Call};
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Violation};
 
-use crate::log::{Semaphores, Taking};
+use crate::grants::leases_of;
+use crate::log::{Semaphore, Semaphores, Taking, is_queue_of};
 use crate::wanted;
 
-/// P2: after a txn that creates leases there are no more than there are permits, and it created as many
-/// as were asked for. Where there are fewer permits than before, leases may be more for a while; then
-/// nobody creates any.
+/// P2: leases are granted by the txn that takes their place out of the queue. After it there are no more
+/// leases than permits, and it created as many as were asked for. Where there are fewer permits than
+/// before, leases may be more for a while; then none are granted.
+///
+/// A recipe may also create its leases first and wait with them, as Curator does. They are granted later:
+/// at some time before that is told there were no more leases than permits.
 pub(super) fn check_numbers(
     case: &Case<'_>,
     semaphores: &Semaphores<'_>,
@@ -17,30 +21,70 @@ pub(super) fn check_numbers(
     found: &mut Vec<Violation>,
 ) {
     for semaphore in semaphores.all() {
-        for taking in &semaphore.takings {
-            let (at, count) = (taking.when.at, taking.count);
-            for state in semaphore.between(at, at) {
-                let permits = state.permits.unwrap_or(0);
-                if state.taken > permits {
-                    let sentence = format!(
-                        "{count} leases were created in {}, and then there were {} for {permits} \
-                         permits",
-                        taking.directory, state.taken
-                    );
-                    found.push(Violation::new(id, at, sentence).by(taking.asker));
-                }
-            }
+        for taking in semaphore.takings.iter().filter(|taking| taking.place.is_some()) {
+            let at = taking.when.at;
+            found.extend(too_many(semaphore, (at, at), id, at, taking));
             let asked = place(case, taking).and_then(|place| asked(case, place));
-            let Some(call) = asked.filter(|call| wanted(case, call) != count) else { continue };
-            let sentence = format!(
-                "{count} leases were created for participant {}, which asked for {}",
-                call.who,
-                wanted(case, call)
-            );
-            let violation = Violation::new(id, at, sentence);
-            found.push(violation.involving([call.invoked.at]).by([call.who]));
+            let Some(call) = asked.filter(|call| wanted(case, call) != taking.count) else {
+                continue;
+            };
+            found.push(other_than_asked(case, id, at, call, taking.count));
         }
     }
+    for belief in case.people.beliefs() {
+        let leases = leases_of(case, semaphores, belief);
+        let taken =
+            leases.first().and_then(|lease| taking_of(case, semaphores, belief, lease.czxid));
+        let Some((semaphore, taking)) = taken.filter(|(_, taking)| taking.place.is_none()) else {
+            continue;
+        };
+        let told = belief.since.at;
+        found.extend(too_many(semaphore, (taking.when.at, told), id, told, taking));
+    }
+}
+
+fn taking_of<'a>(
+    case: &Case<'_>,
+    semaphores: &'a Semaphores<'a>,
+    belief: &Belief<'_>,
+    czxid: i64,
+) -> Option<(&'a Semaphore<'a>, &'a Taking<'a>)> {
+    let semaphore = semaphores.at(case.people.person(belief.who)?.mount)?;
+    let taking = semaphore.takings.iter().find(|taking| taking.czxid == czxid)?;
+    Some((semaphore, taking))
+}
+
+/// The violation, if there were more leases than permits between two entries all the time.
+fn too_many(
+    semaphore: &Semaphore<'_>,
+    (from, until): (usize, usize),
+    id: &'static str,
+    at: usize,
+    taking: &Taking<'_>,
+) -> Option<Violation> {
+    let over = |(taken, permits): (u64, u64)| (taken > permits).then_some((taken, permits));
+    let states = semaphore.between(from, until);
+    let counts: Option<Vec<_>> =
+        states.map(|state| over((state.taken, state.permits.unwrap_or(0)))).collect();
+    let (taken, permits) = counts?.last().copied()?;
+    let sentence = format!(
+        "{} leases were granted in {}, and then there were {taken} for {permits} permits",
+        taking.count, taking.directory
+    );
+    Some(Violation::new(id, at, sentence).involving([taking.when.at]).by(taking.asker))
+}
+
+fn other_than_asked(
+    case: &Case<'_>,
+    id: &'static str,
+    at: usize,
+    call: &Call<'_>,
+    count: u64,
+) -> Violation {
+    let (who, wanted) = (call.who, wanted(case, call));
+    let sentence =
+        format!("{count} leases were granted to participant {who}, which asked for {wanted}");
+    Violation::new(id, at, sentence).involving([call.invoked.at]).by([who])
 }
 
 /// P3: somebody whose settings say how many permits there are takes some only if that was the number at
@@ -73,7 +117,7 @@ pub(super) fn check_settings(
     }
 }
 
-/// M6: who creates leases is the first in the queue, and leaves it in the same txn.
+/// M6: who creates leases is the first in the queue.
 pub(super) fn check_order(
     case: &Case<'_>,
     semaphores: &Semaphores<'_>,
@@ -83,7 +127,7 @@ pub(super) fn check_order(
     for taking in semaphores.all().flat_map(|semaphore| &semaphore.takings) {
         let at = taking.when.at;
         let (why, before) = match place(case, taking) {
-            None => ("without leaving a place in the queue".to_owned(), None),
+            None => ("without a place in the queue".to_owned(), None),
             Some(place) if place.first.is_some_and(|first| first.at < at) => continue,
             Some(place) => {
                 let ahead = case.truth.in_the_way_of(place, at);
@@ -97,9 +141,18 @@ pub(super) fn check_order(
     }
 }
 
-/// The place in the queue that leases were taken in exchange for.
+/// The place in the queue that leases were taken with: the one that went for them, or one that stays.
 fn place<'a>(case: &'a Case<'_>, taking: &Taking<'_>) -> Option<&'a Contender<'a>> {
-    case.truth.find(taking.place?, taking.when.at)
+    let at = taking.when.at;
+    if let Some(path) = taking.place {
+        return case.truth.find(path, at);
+    }
+    let is_its_own = |place: &&Contender<'_>| {
+        let is_own = case.people.asker(place).is_some_and(|asker| Some(asker.id) == taking.asker);
+        is_own && place.lives_at(at) && is_queue_of(place.parent, taking.directory)
+    };
+    let mut own = case.truth.contenders().iter().filter(is_its_own);
+    own.min_by_key(|place| place.first.map_or(usize::MAX, |first| first.at))
 }
 
 /// The call that a place was made for.
