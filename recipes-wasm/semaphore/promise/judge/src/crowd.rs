@@ -31,9 +31,7 @@ fn check_looks(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
         }
         let is_its_own = |place: &&Contender<'_>| {
             let is_own = case.people.asker(place).is_some_and(|asker| asker.id == *participant);
-            is_own
-                && place.lives_at(at)
-                && place.parent.strip_prefix(person.mount) == Some("/locks")
+            is_own && place.lives_at(at) && is_queue_of(place.parent, person.mount)
         };
         // One that it has given up may be there as well, for a while.
         let mut own = case.truth.contenders().iter().filter(is_its_own).peekable();

@@ -68,7 +68,7 @@ fn too_many(
         states.map(|state| over((state.taken, state.permits.unwrap_or(0)))).collect();
     let (taken, permits) = counts?.last().copied()?;
     let sentence = format!(
-        "{} leases were granted in {}, and then there were {taken} for {permits} permits",
+        "{} leases were granted in {}/leases, and then there were {taken} for {permits} permits",
         taking.count, taking.directory
     );
     Some(Violation::new(id, at, sentence).involving([taking.when.at]).by(taking.asker))
@@ -103,8 +103,9 @@ pub(super) fn check_settings(
             let Some(who) = taking.asker else { continue };
             let mut own = case.people.calls().iter().filter(|call| call.who == who);
             let Some(first) = own.find(|call| call.operation == "acquire") else { continue };
-            let mut stored = semaphore.between(first.invoked.at, taking.when.at);
-            if stored.any(|state| state.permits == Some(stated)) {
+            let stored = semaphore.between(first.invoked.at, taking.when.at);
+            let stored: Vec<u64> = stored.filter_map(|state| state.permits).collect();
+            if stored.is_empty() || stored.contains(&stated) {
                 continue;
             }
             let sentence = format!(
@@ -135,7 +136,7 @@ pub(super) fn check_order(
                 (format!("while {who} stood before {}", place.path), ahead)
             }
         };
-        let sentence = format!("leases were created in {} {why}", taking.directory);
+        let sentence = format!("leases were created in {}/leases {why}", taking.directory);
         let violation = Violation::new(id, at, sentence);
         found.push(violation.involving(before.map(|it| it.created.at)).by(taking.asker));
     }
@@ -151,7 +152,7 @@ fn place<'a>(case: &'a Case<'_>, taking: &Taking<'_>) -> Option<&'a Contender<'a
         let is_own = case.people.asker(place).is_some_and(|asker| Some(asker.id) == taking.asker);
         is_own && place.lives_at(at) && is_queue_of(place.parent, taking.directory)
     };
-    let mut own = case.truth.contenders().iter().filter(is_its_own);
+    let own = case.truth.contenders().iter().filter(is_its_own);
     own.min_by_key(|place| place.first.map_or(usize::MAX, |first| first.at))
 }
 
