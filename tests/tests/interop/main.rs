@@ -16,3 +16,4 @@ mod line;
 mod lock;
 mod party;
 mod read_write_lock;
+mod semaphore;
