@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -12,7 +13,10 @@ import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.retry.RetryForever;
 import org.apache.curator.retry.RetryNTimes;
 
@@ -45,6 +49,7 @@ final class Peer {
             serve(Map.of(
                     "lock", new Lock(client),
                     "read-write-lock", new ReadWriteLock(client),
+                    "semaphore", new Semaphore(client),
                     "election", new Election(client),
                     "counter", new Counter(client),
                     "barrier", new Barrier(client)));
@@ -148,6 +153,52 @@ final class Peer {
                     return "";
                 case "release":
                     held.release();
+                    return "";
+                default:
+                    throw unknown(operation);
+            }
+        }
+    }
+
+    /**
+     * {@code acquire <path> <permits> <wanted>}, {@code try <path> <permits> <wanted> <milliseconds>},
+     * which answers {@code none} if it has none by then, {@code acquire-counted <path> <wanted>} with the
+     * number of permits that is stored in the directory of the leases, and {@code release}.
+     */
+    private static final class Semaphore implements Recipe {
+        private final CuratorFramework client;
+        private InterProcessSemaphoreV2 semaphore;
+        private Collection<Lease> held;
+
+        Semaphore(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            switch (operation) {
+                case "acquire":
+                    semaphore = new InterProcessSemaphoreV2(
+                            client, arguments.get(0), Integer.parseInt(arguments.get(1)));
+                    held = semaphore.acquire(Integer.parseInt(arguments.get(2)));
+                    return "";
+                case "try":
+                    semaphore = new InterProcessSemaphoreV2(
+                            client, arguments.get(0), Integer.parseInt(arguments.get(1)));
+                    held = semaphore.acquire(
+                            Integer.parseInt(arguments.get(2)),
+                            Long.parseLong(arguments.get(3)),
+                            TimeUnit.MILLISECONDS);
+                    return held == null ? "none" : "";
+                case "acquire-counted":
+                    // The seed is stored only where there is no such znode.
+                    SharedCount count = new SharedCount(client, arguments.get(0) + "/leases", 1);
+                    count.start();
+                    semaphore = new InterProcessSemaphoreV2(client, arguments.get(0), count);
+                    held = semaphore.acquire(Integer.parseInt(arguments.get(1)));
+                    return "";
+                case "release":
+                    semaphore.returnAll(held);
                     return "";
                 default:
                     throw unknown(operation);

@@ -18,3 +18,4 @@ mod lock;
 mod party;
 mod read_write_lock;
 mod revoking;
+mod semaphore;
