@@ -25,7 +25,7 @@ use crate::guest::{
     Configuration, HostTimeAndChance, Instance, Limits, Module, Mount, OperationScope,
     Surroundings, Witness,
 };
-use crate::session::{Failure, Seat, SeatLimits, Session};
+use crate::session::{Failure, Held, Seat, SeatLimits, Session};
 use crate::tasks::Tasks;
 use call::Request;
 use mailbox::{Mailbox, mailbox};
@@ -167,10 +167,10 @@ impl Participant {
         self.seat.has_claim() && self.seat.is_live()
     }
 
-    /// Something that runs only while the claim is held: as long as the token lives, the claim's
-    /// znodes are not deleted by this host.
-    pub fn depend(&self) -> TaskTrackerToken {
-        self.seat.depend()
+    /// Something that runs only while `held` is held: as long as the token lives, the claim's
+    /// znodes are not deleted by this host. None if the claim is lost, given up, or about to be.
+    pub fn depend(&self, held: &Held) -> Option<TaskTrackerToken> {
+        self.seat.depend(held)
     }
 
     /// Until when what is held may be relied on without hearing more.

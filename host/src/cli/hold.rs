@@ -253,7 +253,7 @@ impl Contender<'_> {
                 Ok(ExitCode::from(exit::LOST))
             }
             Ok(CommandEnd::Released) => Err(Failure::CommandEnded(
-                "the module gave the claim up while the command ran; the command was stopped"
+                "the module gave the claim up: the command was stopped, or was not started any more"
                     .to_owned(),
             )),
             Err(error) => Err(Failure::NotStarted { message: error.to_string(), code: 126 }),

@@ -55,6 +55,12 @@ impl Host for State {
         Ok(self.claim_znode(&path).await)
     }
 
+    async fn claim_all(&mut self, paths: Vec<String>) -> Result<Result<Vec<u64>, Error>> {
+        // A request each.
+        self.begin_requests(paths.len().max(1)).await?;
+        Ok(self.claim_znodes(&paths).await)
+    }
+
     async fn release(&mut self, path: String) -> Result<Result<(), Error>> {
         self.begin_requests(1).await?;
         Ok(self.release_znode(&path).await)
@@ -129,12 +135,32 @@ impl State {
         let paths = self.seen(|| vec![path.clone()]);
         let errand = || async move { unless_cancelled(&scope, pin!(seat.claim(&claimed))).await };
         let fence = self.run_errand("claim", paths, |_| None, errand).await?;
-        if !self.surroundings.seat.is_live() {
-            // This process was stopped since the claim was confirmed, and the session is lost.
-            return std::future::pending().await;
-        }
+        self.unless_lost().await;
         self.claimed(vec![path], fence, &[]);
         Ok(fence)
+    }
+
+    async fn claim_znodes(&mut self, paths: &[String]) -> Result<Vec<u64>, Error> {
+        let paths = paths.iter().map(|path| self.resolve(path)).collect::<Result<Vec<_>, _>>()?;
+        let (seat, scope) = self.seat_and_scope();
+        let claimed = paths.clone();
+        let seen = self.seen(|| paths.clone());
+        let errand =
+            || async move { unless_cancelled(&scope, pin!(seat.claim_all(&claimed))).await };
+        let fences = self.run_errand("claim-all", seen, |_| None, errand).await?;
+        self.unless_lost().await;
+        if let Some(fence) = fences.first() {
+            self.claimed(paths, *fence, &[]);
+        }
+        Ok(fences)
+    }
+
+    /// Never completes if this process was stopped since a claim was confirmed, and the session is
+    /// lost.
+    async fn unless_lost(&self) {
+        if !self.surroundings.seat.is_live() {
+            std::future::pending().await
+        }
     }
 
     /// Works in a cancelled operation too: this is how a component withdraws. There it does not wait

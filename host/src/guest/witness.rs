@@ -9,9 +9,10 @@ use super::state::State;
 use crate::session::{Failure, Refusal};
 
 /// The host calls that a witness sees, by the contract's names; `wait` is that for a watch.
-pub(crate) const HOST_CALLS: [&str; 19] = [
+pub(crate) const HOST_CALLS: [&str; 20] = [
     "check",
     "claim",
+    "claim-all",
     "contend",
     "contend-and-list",
     "create",

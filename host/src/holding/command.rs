@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -29,7 +30,7 @@ pub enum CommandEnd {
     Killed(KillReason),
     /// It was ended because the claim was lost.
     Lost(Loss),
-    /// It was ended because the module gave the claim up.
+    /// It was ended, or not even started, because the module gave the claim up.
     Released,
 }
 
@@ -64,7 +65,9 @@ pub async fn run_while_held(
     mut observe: impl FnMut(&Notice),
 ) -> Result<CommandEnd, GuardianError> {
     // Before the start: a claim that is being given up waits for what depends on it.
-    let _dependent = participant.depend();
+    let Some(_dependent) = participant.depend(held) else {
+        return Ok(ended_before(follower, &mut observe));
+    };
     command.env.push(("WOK_FENCE".into(), held.fence.to_string().into()));
     command.env.push(("WOK_CLAIM_PATH".into(), held.path.clone().into()));
     let guardian = Arc::new(Guardian::spawn(command, participant.deadline())?);
@@ -83,7 +86,13 @@ pub async fn run_while_held(
                 Instruction::Stop => guardian.stop(),
             },
             notice = follower.next(), if ended_by.is_none() => {
-                ended_by = react(&guardian, notice, &mut observe);
+                ended_by = end_of_claim(notice, &mut observe).map(|(ending, end)| {
+                    match ending {
+                        EndsBy::Stop => guardian.stop(),
+                        EndsBy::Kill => guardian.kill_now(),
+                    }
+                    end
+                });
             }
             never = &mut stubborn => match never {},
         }
@@ -137,43 +146,45 @@ async fn tell_the_stubborn(guardian: &Guardian, path: &str) -> Infallible {
     }
 }
 
-/// Ends the command if the notice says that the claim ends.
-fn react(
-    guardian: &Guardian,
+/// How a command is ended with its claim.
+enum EndsBy {
+    /// In order: the claim's znode stays until the command is gone.
+    Stop,
+    /// At once: somebody else may hold the claim by now.
+    Kill,
+}
+
+/// How the claim ended, if the notice says that it did. `observe` sees every other notice.
+fn end_of_claim(
     notice: Option<Notice>,
     observe: &mut impl FnMut(&Notice),
-) -> Option<CommandEnd> {
-    match notice {
-        // The claim is given up in order: its znode stays until the command is gone.
-        Some(Notice::Released { .. }) => {
-            guardian.stop();
-            Some(CommandEnd::Released)
+) -> Option<(EndsBy, CommandEnd)> {
+    Some(match notice {
+        Some(Notice::Released { .. } | Notice::Ended(Ending::Left)) => {
+            (EndsBy::Stop, CommandEnd::Released)
         }
-        Some(Notice::Lost(loss @ Loss::Fault(_))) => {
-            guardian.stop();
-            Some(CommandEnd::Lost(loss))
-        }
-        // Somebody else may hold it by now.
+        Some(Notice::Lost(loss @ Loss::Fault(_))) => (EndsBy::Stop, CommandEnd::Lost(loss)),
         Some(Notice::Lost(loss) | Notice::Ended(Ending::Lost(loss))) => {
-            guardian.kill_now();
-            Some(CommandEnd::Lost(loss))
-        }
-        Some(Notice::Ended(Ending::Left)) => {
-            guardian.stop();
-            Some(CommandEnd::Released)
+            (EndsBy::Kill, CommandEnd::Lost(loss))
         }
         Some(Notice::Ended(Ending::Failed(fault))) => {
-            guardian.kill_now();
-            Some(CommandEnd::Lost(Loss::Fault(fault)))
+            (EndsBy::Kill, CommandEnd::Lost(Loss::Fault(fault)))
         }
         // The follower was told of the end before this command was asked for.
-        None => {
-            guardian.kill_now();
-            Some(CommandEnd::Released)
-        }
+        None => (EndsBy::Kill, CommandEnd::Released),
         Some(other) => {
             observe(&other);
-            None
+            return None;
+        }
+    })
+}
+
+/// How the claim ended of a command that was not started, as far as that was told by now.
+fn ended_before(follower: &mut Follower, observe: &mut impl FnMut(&Notice)) -> CommandEnd {
+    while let Some(notice) = follower.next().now_or_never() {
+        if let Some((_, end)) = end_of_claim(notice, observe) {
+            return end;
         }
     }
+    CommandEnd::Released
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use futures_util::FutureExt;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::contact::Claimed;
 use super::core::parent;
@@ -22,7 +23,8 @@ use crate::clock::Boottime;
 /// A fencing token: the `czxid` of a claim's znode.
 pub type Fence = u64;
 
-/// A claim as its holder is told of it. Where it has several znodes, the newest stands for it.
+/// A claim as its holder is told of it. Where it has several znodes, the first of those that were
+/// claimed last stands for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The znode.
@@ -40,6 +42,8 @@ struct Part {
     path: String,
     czxid: i64,
     watch: Watch,
+    /// Those that were claimed as one have the same.
+    claim: u64,
     /// Set while it is being deleted by us: its deletion is no loss.
     ending: Option<GivingUp>,
     _claimed: Claimed,
@@ -52,11 +56,21 @@ pub(super) struct Claims {
     /// The `czxid` of the own znode that a list of children has shown last, and when that was asked
     /// for.
     shown: Option<(i64, Boottime)>,
+    /// How many claims were taken.
+    taken: u64,
+    /// Whether the participant ends: nothing more may depend on what it holds.
+    is_closed: bool,
 }
 
 impl Claims {
     pub(super) fn clear(&mut self) {
         self.parts.clear();
+    }
+
+    /// A claim begins: what its parts have in common.
+    fn begin(&mut self) -> u64 {
+        self.taken += 1;
+        self.taken
     }
 
     fn part(&mut self, path: &str) -> Option<&mut Part> {
@@ -74,43 +88,108 @@ impl Seat {
     /// A znode that a list has just shown is not read first: it is watched right behind the answer,
     /// and if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
+        let found = self.find_to_claim(path).await?;
+        let mut claimed = [found];
+        self.take_found(&mut claimed).await?;
+        Ok(claimed[0].0.czxid.unsigned_abs())
+    }
+
+    /// Claims several, as one. Answers their fences in the order of `paths`.
+    ///
+    /// # Errors
+    /// As [`claim`](Seat::claim), and `Invalid` for none, or for one that is named twice; then none
+    /// is claimed.
+    ///
+    /// # Ordering
+    /// As `claim`.
+    pub async fn claim_all(&self, paths: &[String]) -> Result<Vec<Fence>, Failure> {
+        if paths.is_empty() {
+            return Err(Failure::Invalid("a claim of no znode: name one at least".to_owned()));
+        }
+        if let Some(twice) = paths.iter().enumerate().find(|(at, path)| paths[..*at].contains(path))
+        {
+            return Err(Failure::Invalid(format!("{} is claimed twice", twice.1)));
+        }
+        let finding = paths.iter().map(|path| self.find_to_claim(path));
+        let mut found = futures_util::future::try_join_all(finding).await?;
+        self.take_found(&mut found).await?;
+        Ok(found.iter().map(|(znode, _)| znode.czxid.unsigned_abs()).collect())
+    }
+
+    /// An own znode and the watch that its claim has; no watch yet if a list has just shown it.
+    async fn find_to_claim(&self, path: &str) -> Result<(Znode, Option<Watch>), Failure> {
         let znode = self.own(path).await?;
         // Where the session may just be ending, what was told of its znodes is not enough.
         let trusts = self.trust().await == Trust::Sure;
         let share = || self.watched().share_with_claim(path, znode.czxid, self.kin);
-        let shared = trusts.then(share).flatten();
-        let watch = match shared {
-            Some(watch) => watch,
-            None if trusts && self.was_just_shown(&znode) => {
-                self.core.assure_contact().await?;
-                self.armed_behind(&znode)?
-            }
-            None => match self.read_and_watch(path).await {
-                Ok((stat, watch)) if stat.czxid == znode.czxid => {
-                    watch.note_claim(self.kin);
-                    self.core.deletions().settle();
-                    watch
-                }
-                Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
-                    self.gone(path);
-                    return Err(Refusal::NoNode.into());
-                }
-                Err(other) => return Err(other),
-            },
+        let watch = match trusts.then(share).flatten() {
+            None if trusts && self.was_just_shown(&znode) => None,
+            None => Some(self.found_and_watched(&znode).await?),
+            shared => shared,
         };
-        self.core.assure_contact().await?;
+        Ok((znode, watch))
+    }
+
+    /// Claims as one what was found.
+    async fn take_found(&self, found: &mut [(Znode, Option<Watch>)]) -> Result<(), Failure> {
+        self.assure_unchanged(found).await?;
+        // From here nothing is waited for.
+        for (znode, watch) in found.iter_mut() {
+            if watch.is_none() {
+                *watch = Some(self.armed_behind(znode)?);
+            }
+        }
         let mut claims = self.claims();
-        claims.parts.retain(|part| part.path != path);
-        let Znode { path, czxid, .. } = znode;
-        let _claimed = self.core.claimed();
-        claims.parts.push(Part { path, czxid, watch, ending: None, _claimed });
+        claims.parts.retain(|part| found.iter().all(|(znode, _)| part.path != znode.path));
+        let claim = claims.begin();
+        for (Znode { path, czxid, .. }, watch) in found {
+            let Some(watch) = watch.take() else { continue };
+            let (path, _claimed) = (path.clone(), self.core.claimed());
+            claims.parts.push(Part { path, czxid: *czxid, watch, claim, ending: None, _claimed });
+        }
         drop(claims);
         self.claims_changed.notify_one();
         // After the claim is taken: from then on a no is for good.
         if !self.is_live() {
             return Err(Failure::SessionLost);
         }
-        Ok(czxid.unsigned_abs())
+        Ok(())
+    }
+
+    /// Makes sure that the session counts, and looks at what fired while contact was asked for.
+    async fn assure_unchanged(&self, found: &mut [(Znode, Option<Watch>)]) -> Result<(), Failure> {
+        loop {
+            self.core.assure_contact().await?;
+            let has_fired = |(_, watch): &&mut (Znode, Option<Watch>)| {
+                watch.as_ref().is_some_and(|watch| watch.fired().is_some())
+            };
+            let Some((znode, watch)) = found.iter_mut().find(has_fired) else { return Ok(()) };
+            if watch.as_ref().and_then(Watch::fired) == Some(Event::Deleted) {
+                return Err(self.gone_by_now(&znode.path));
+            }
+            *watch = Some(self.found_and_watched(znode).await?);
+        }
+    }
+
+    /// A watch of the own znode, by a read that has found it.
+    async fn found_and_watched(&self, znode: &Znode) -> Result<Watch, Failure> {
+        match self.read_and_watch(&znode.path).await {
+            Ok((stat, watch)) if stat.czxid == znode.czxid => {
+                watch.note_claim(self.kin);
+                self.core.deletions().settle();
+                Ok(watch)
+            }
+            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
+                Err(self.gone_by_now(&znode.path))
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Strikes out a znode that was found to be gone.
+    fn gone_by_now(&self, path: &str) -> Failure {
+        self.gone(path);
+        Refusal::NoNode.into()
     }
 
     /// Notes which of the own contenders a list shows that was asked for at `sent`.
@@ -198,10 +277,14 @@ impl Seat {
                 return Ok(());
             }
         };
-        self.before_deletion(path).await;
+        loop {
+            self.before_deletion(path).await;
+            if self.expect_deletion(path, GivingUp::TheClaim) {
+                break;
+            }
+        }
         let release = Release { seat: self, znode: Some(znode.clone()) };
         let sight = self.sight(&znode);
-        self.expect_deletion(path, GivingUp::TheClaim);
         let outcome = tokio::select! {
             biased;
             outcome = janitor::delete(&self.core, &znode, sight) => outcome,
@@ -289,7 +372,9 @@ impl Seat {
     /// [`has_claim`](Seat::has_claim).
     pub fn held(&self) -> Option<Held> {
         let claims = self.claims();
-        let part = claims.parts.iter().rfind(|part| part.ending != Some(GivingUp::TheClaim))?;
+        let mut kept = claims.parts.iter().filter(|part| part.ending != Some(GivingUp::TheClaim));
+        let newest = kept.clone().map(|part| part.claim).max()?;
+        let part = kept.find(|part| part.claim == newest)?;
         Some(Held { path: part.path.clone(), fence: part.czxid.unsigned_abs() })
     }
 
@@ -300,11 +385,39 @@ impl Seat {
         }
     }
 
-    /// The deletion that is about to be sent is no loss.
-    pub(super) fn expect_deletion(&self, path: &str, giving_up: GivingUp) {
-        if let Some(part) = self.claims().part(path) {
-            part.ending = Some(giving_up);
+    /// The deletion that is about to be sent is no loss. Answers no, and nothing has happened, if
+    /// something depends on the claim that it gives up.
+    pub(super) fn expect_deletion(&self, path: &str, giving_up: GivingUp) -> bool {
+        let mut claims = self.claims();
+        let Some(part) = claims.part(path) else { return true };
+        let is_kept = giving_up == GivingUp::TheClaim && self.dependents.are_there();
+        if is_kept && !self.core.lost().is_cancelled() {
+            return false;
         }
+        part.ending = Some(giving_up);
+        true
+    }
+
+    /// Something that runs only while `held` is held. As long as the token lives, and the session,
+    /// the claim's znodes are not deleted: the next holder must find it gone. None if the claim is
+    /// lost, given up, or about to be.
+    pub fn depend(&self, held: &Held) -> Option<TaskTrackerToken> {
+        // Under this lock a deletion is expected, too: one of the two is seen by the other.
+        let claims = self.claims();
+        let is_it = |part: &&Part| {
+            part.path == held.path
+                && part.czxid.unsigned_abs() == held.fence
+                && part.ending != Some(GivingUp::TheClaim)
+        };
+        let part = claims.parts.iter().find(is_it).filter(|_| !claims.is_closed);
+        part.map(|_| self.dependents.token())
+    }
+
+    /// Nothing may depend on the claim any more. Completes when nothing does, or the session is lost
+    /// and the claim with it.
+    pub async fn until_independent(&self) {
+        self.claims().is_closed = true;
+        self.core.lost().run_until_cancelled(self.dependents.until_none()).await;
     }
 
     /// It did not happen, or perhaps not: the claim stands as long as its watch says so.
@@ -329,6 +442,8 @@ impl Seat {
         confirmed: &[Confirmed],
     ) -> Result<Option<Fence>, (usize, Failure)> {
         let mut outcome = Ok(None);
+        let mut claims = self.claims();
+        let claim = claims.begin();
         for (place, (path, confirmed)) in paths.iter().zip(confirmed).enumerate() {
             let (czxid, watch) = match confirmed {
                 Ok((stat, watch)) => {
@@ -346,8 +461,9 @@ impl Seat {
                 }
             };
             let (path, _claimed) = (path.clone(), self.core.claimed());
-            self.claims().parts.push(Part { path, czxid, watch, ending: None, _claimed });
+            claims.parts.push(Part { path, czxid, watch, claim, ending: None, _claimed });
         }
+        drop(claims);
         self.claims_changed.notify_one();
         outcome
     }

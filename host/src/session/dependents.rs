@@ -20,6 +20,11 @@ impl Dependents {
         self.tracker.token()
     }
 
+    /// Whether something depends on the claim.
+    pub(super) fn are_there(&self) -> bool {
+        !self.tracker.is_empty()
+    }
+
     /// Completes when nothing depends on the claim.
     pub(super) async fn until_none(&self) {
         self.tracker.close();
@@ -28,7 +33,7 @@ impl Dependents {
 
     /// As [`until_none`](Self::until_none), and says that somebody waits for it.
     pub(super) async fn until_ended(&self) {
-        if self.tracker.is_empty() {
+        if !self.are_there() {
             return;
         }
         let _waiting = Waiting::begin(self);

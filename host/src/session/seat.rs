@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::bounds::PIPELINE;
 use super::budget::{Account, Charge};
@@ -241,17 +240,6 @@ impl Seat {
     /// says "held".
     pub fn is_live(&self) -> bool {
         self.core.is_live()
-    }
-
-    /// Something that runs only while the claim is held. As long as the token lives, and the
-    /// session, the claim's znodes are not deleted: the next holder must find it gone.
-    pub fn depend(&self) -> TaskTrackerToken {
-        self.dependents.token()
-    }
-
-    /// Completes when nothing depends on the claim, or the session is lost and the claim with it.
-    pub async fn until_independent(&self) {
-        self.core.lost().run_until_cancelled(self.dependents.until_none()).await;
     }
 
     /// Completes when a write that gives the claim up waits until nothing depends on it.

@@ -48,9 +48,10 @@ pub(super) struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    fn begin(seat: &'a Seat, path: &str, giving_up: GivingUp) -> Self {
-        seat.expect_deletion(path, giving_up);
-        Expected { seat, path: Some(path.to_owned()) }
+    /// None, and nothing has happened, if something depends on the claim that it gives up.
+    fn begin(seat: &'a Seat, path: &str, giving_up: GivingUp) -> Option<Self> {
+        let is_expected = seat.expect_deletion(path, giving_up);
+        is_expected.then(|| Expected { seat, path: Some(path.to_owned()) })
     }
 
     fn decided(mut self) {
@@ -79,6 +80,8 @@ pub(super) enum GivingUp {
 enum Hindrance {
     /// It is open what became of another participant's create of that name.
     Open(String),
+    /// Something depends on the claim that the deletion of this znode gives up.
+    Depended(String),
     Refused(Failure),
 }
 
@@ -155,6 +158,7 @@ impl Seat {
                 Err(Hindrance::Refused(failure)) => return Err(failure),
                 // Boxed, as it is rare: a future has room for every branch.
                 Err(Hindrance::Open(path)) => Box::pin(self.await_creation(&path)).await?,
+                Err(Hindrance::Depended(path)) => Box::pin(self.before_deletion(&path)).await,
             }
         }
     }
@@ -220,12 +224,15 @@ impl Seat {
                         .to_owned(),
                 )));
             }
-            Write::Delete { path, .. } => Ticket::Deletes {
-                path: path.clone(),
-                own: self.ledger().find(path).map(|znode| znode.czxid),
-                deleting: Deleting::begin(&self.core, path),
-                expected: Expected::begin(self, path, giving_up),
-            },
+            Write::Delete { path, .. } => {
+                let expected = Expected::begin(self, path, giving_up);
+                Ticket::Deletes {
+                    expected: expected.ok_or_else(|| Hindrance::Depended(path.clone()))?,
+                    path: path.clone(),
+                    own: self.ledger().find(path).map(|znode| znode.czxid),
+                    deleting: Deleting::begin(&self.core, path),
+                }
+            }
             Write::SetData { path, version: Some(version @ 0..), .. } => {
                 let own = self.ledger().find(path).map(|znode| znode.czxid);
                 let sets = |czxid| Ticket::Sets { path: path.clone(), czxid, version: *version };

@@ -122,7 +122,7 @@ async fn a_downgrade_is_one_round_trip_though_something_depends_on_the_claim() -
     let (participant, _follower) = scene.join()?;
     let writing = scene.call(&participant, "acquire-write").await?.claim.context("the lock")?;
     // As for a command: a claim that is given up waits for what depends on it.
-    let _command = participant.depend();
+    let _command = participant.depend(&writing).context("the lock")?;
     // Behind it: a writer that must not get in.
     let behind = format!("{}/_c_later-__WRIT__0000000001", scene.path);
     scene.admin.create(&behind, b"").await?;

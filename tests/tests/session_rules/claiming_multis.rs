@@ -118,7 +118,8 @@ async fn a_claim_that_takes_the_place_of_another_is_held_all_the_time() -> Resul
         let before = hold(&seat, &room.path).await?;
         let earlier = room.admin.stat(&before).await?.context("the znode")?.czxid;
         let after = paths(&room, ["reads"]);
-        let _command = seat.depend();
+        let held = seat.held().context("the claim")?;
+        let _command = seat.depend(&held).context("the claim")?;
         if let Some(fault) = fault {
             room.proxy.inject(Match::opcode(Opcode::Multi).under(&room.path), fault);
         }

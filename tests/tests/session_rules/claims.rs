@@ -292,7 +292,7 @@ async fn a_claim_stays_as_long_as_something_depends_on_it() -> Result<()> {
         |path: &str| Request::Multi(vec![Write::Delete { path: path.into(), version: None }]);
     for way in 0..4 {
         let path = hold(&seat, &room.path).await?;
-        let token = seat.depend();
+        let token = seat.held().and_then(|held| seat.depend(&held)).context("the claim")?;
         room.proxy.clear_log();
         let mut gone = pin!(async {
             match way {
@@ -312,6 +312,68 @@ async fn a_claim_stays_as_long_as_something_depends_on_it() -> Result<()> {
         gone.await?;
         assert!(room.admin.stat(&path).await?.is_none());
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn nothing_can_depend_on_a_claim_that_is_being_given_up() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let path = hold(&seat, &room.path).await?;
+    let held = seat.held().context("the claim")?;
+    let deletes = Match::opcode(Opcode::Delete).under(&path);
+    let stalled = room.proxy.inject(deletes, Action::StallReplies);
+    let mut gone = pin!(seat.release(&path));
+    tokio::select! {
+        struck = stalled.struck() => drop(struck?),
+        gone = &mut gone => panic!("answered without a reply: {gone:?}"),
+    }
+    assert!(seat.depend(&held).is_none());
+    room.proxy.heal();
+    gone.await?;
+    assert!(seat.depend(&held).is_none());
+    // Nor on that of a participant that ends.
+    hold(&seat, &room.path).await?;
+    let held = seat.held().context("the claim")?;
+    drop(seat.depend(&held).context("it is held")?);
+    seat.until_independent().await;
+    assert!(seat.depend(&held).is_none() && seat.has_claim());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_comes_to_depend_on_a_claim_while_its_deletion_is_prepared_is_waited_for() -> Result<()>
+{
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let (seat, neighbour) = (room.seat(), room.seat());
+    let path = hold(&seat, &room.path).await?;
+    let held = seat.held().context("the claim")?;
+    let named = format!("{}/named", room.path);
+    let stalled = room.proxy.inject(Match::creates().under(&named), Action::StallReplies);
+    let mut created = pin!(create_named(&neighbour, &named));
+    tokio::select! {
+        struck = stalled.struck() => drop(struck?),
+        created = &mut created => panic!("answered without a reply: {created:?}"),
+    }
+    // The name is the neighbour's to create: until that is decided, nothing is sent.
+    let (data, mode) = (Vec::new(), CreateMode::Ephemeral);
+    let create = Write::Create { path: named, data, mode };
+    let writes = vec![Write::Delete { path: path.clone(), version: None }, create];
+    let mut giving_up = pin!(seat.submit(Request::Multi(writes)));
+    assert!(giving_up.as_mut().now_or_never().is_none());
+    let command = seat.depend(&held).context("it is still held")?;
+    room.proxy.heal();
+    created.await?;
+    let multis = Match::opcode(Opcode::Multi).under(&path);
+    for _ in 0..2 {
+        round_trip(&neighbour).await?;
+        assert!(giving_up.as_mut().now_or_never().is_none());
+        assert!(room.proxy.requests(&multis).is_empty());
+    }
+    drop(command);
+    let refused = giving_up.await.map(drop);
+    assert_eq!(refused, Err(Failure::Refused { refusal: Refusal::NodeExists, index: Some(1) }));
+    assert!(seat.has_claim() && room.admin.stat(&path).await?.is_some());
     Ok(())
 }
 

@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Result;
-use wok::session::{Failure, Request, SessionLoss, SessionState, Watching};
+use wok::session::{Failure, Fence, Refusal, Request, SessionLoss, SessionState, Watching};
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Direction, Match};
 
-use crate::room::{LONG_TIMEOUT, Room, contender, hold, round_trip, set};
+use crate::room::{LONG_TIMEOUT, Room, contender, hold, round_trip, set, watch_data};
 
 /// ZooKeeper's code for it.
 const THROTTLED: i32 = -127;
@@ -229,19 +229,48 @@ async fn a_claim_after_a_long_silence_asks_the_ensemble_first() -> Result<()> {
     refuse_heartbeats(&room);
     room.until("doubt", |state| state == SessionState::Suspended).await?;
     let mut claim = pin!(seat.claim(&path));
-    let asked_again = async {
-        let refused = || room.proxy.requests(&heartbeats()).len();
-        let before = refused();
-        eventually("five more", async || Ok((refused() >= before + 5).then_some(()))).await
-    };
-    tokio::select! {
-        biased;
-        claimed = &mut claim => panic!("claimed on old contact: {claimed:?}"),
-        asked = asked_again => asked?,
-    }
+    still_asked_for_contact(&room, &mut claim).await?;
     assert!(!seat.has_claim());
     room.proxy.heal();
     claim.await?;
     assert!(seat.is_live() && seat.has_claim());
     Ok(())
+}
+
+#[tokio::test]
+async fn a_znode_that_goes_while_the_ensemble_is_asked_is_not_claimed() -> Result<()> {
+    for changes_first in [false, true] {
+        let room = Room::open(LONG_TIMEOUT).await?;
+        let seat = room.seat();
+        let (path, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+        // The claim shares this watch, and reads nothing.
+        let _watch = watch_data(&seat, &path).await?;
+        refuse_heartbeats(&room);
+        room.until("doubt", |state| state == SessionState::Suspended).await?;
+        let mut claim = pin!(seat.claim(&path));
+        still_asked_for_contact(&room, &mut claim).await?;
+        if changes_first {
+            room.admin.set(&path, b"new").await?;
+        }
+        room.admin.delete(&path).await?;
+        room.proxy.heal();
+        assert_eq!(claim.await, Err(Refusal::NoNode.into()), "changes first: {changes_first}");
+        assert!(!seat.has_claim());
+    }
+    Ok(())
+}
+
+/// Waits until a claim has asked for contact five times without an answer.
+async fn still_asked_for_contact(
+    room: &Room,
+    claim: &mut (impl Future<Output = Result<Fence, Failure>> + Unpin),
+) -> Result<()> {
+    let refused = || room.proxy.requests(&heartbeats()).len();
+    let before = refused();
+    let asked = eventually("five more", async || Ok((refused() >= before + 5).then_some(())));
+    tokio::select! {
+        biased;
+        claimed = claim => anyhow::bail!("claimed on old contact: {claimed:?}"),
+        asked = asked => asked,
+    }
 }

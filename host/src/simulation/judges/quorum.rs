@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
                     let whose = (*participant, path.as_str());
                     let this = Asked { number: *number, at_us: now };
                     match name.as_str() {
-                        "claim" => drop(asked.insert(whose, this)),
+                        "claim" | "claim-all" => drop(asked.insert(whose, this)),
                         // It may do something else to what is claimed already, and is not told yet.
                         "multi" => drop(asked.entry(whose).or_insert(this)),
                         _ => {}
