@@ -365,6 +365,30 @@ async fn a_claim_of_several_znodes_is_held_while_one_of_them_is() -> Result<()> 
 }
 
 #[tokio::test]
+async fn a_claim_of_several_znodes_is_told_once_and_lost_with_any_of_them() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let (_directory, module) = wok_tests::guests::guest_file("hostile")?;
+    let mount = zookeeper::unique_path();
+    let running = Program::wok()?
+        .args(["hold".as_ref(), module.as_os_str()])
+        .args(["--mount", &mount, "--connect", server.address()])
+        .args(["hold-both", "--", "sh", "-c", "echo runs with $WOK_CLAIM_PATH; read line"])
+        .start()?;
+    let line = running.wait_for_text("runs with").await?.text;
+    let mut names = admin.children(&mount).await?;
+    names.sort_by_key(|name| name.rsplit('-').next().map(str::to_owned));
+    let [first, second] = names.as_slice() else { panic!("{names:?}") };
+    assert!(line.ends_with(first.as_str()), "{line} is not about {first}");
+    admin.delete(&format!("{mount}/{second}")).await?;
+    let ended = running.ended().await?;
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    assert_eq!(ended.stderr.matches("holding").count(), 1, "{ended:?}");
+    assert!(admin.children(&mount).await?.is_empty(), "the other one goes, too");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_general_hold_speaks_kazoos_format_when_configured() -> Result<()> {
     let server = zookeeper::shared().await;
     let path = zookeeper::unique_path();

@@ -146,7 +146,7 @@ impl Module {
         self.inner.size
     }
 
-    /// Checks the body of a call against an operation.
+    /// Checks the body of a call against an operation. Null is as an empty object.
     ///
     /// # Errors
     /// There is no such operation, or the arguments are not of its types; all that is wrong is
@@ -161,13 +161,15 @@ impl Module {
             let problem = format!("{} has no operation {operation}{hint}", self.name());
             return Err(ValueError::at_top(problem).into());
         };
-        let values = match (found.body(), found.parameters.as_slice()) {
-            (Some(record), _) => vec![values::read_record(record, body)?],
-            (None, []) => values::read_nothing(body).map(|()| Vec::new())?,
-            (None, parameters) => values::read_fields(
-                parameters.iter().map(|Parameter { name, ty }| (name.as_str(), ty)),
-                body,
-            )?,
+        let empty = empty();
+        let body = if body.is_null() { &empty } else { body };
+        let values = match found.body() {
+            Some(record) => vec![values::read_record(record, body)?],
+            None => {
+                let parameters = found.parameters.iter();
+                let fields = parameters.map(|Parameter { name, ty }| (name.as_str(), ty));
+                values::read_fields(fields, body)?
+            }
         };
         Ok(Arguments { function: Arc::clone(function), values: values.into() })
     }

@@ -17,7 +17,7 @@ mod schema;
 mod writer;
 
 pub use error::{Segment, ValueError, ValueErrors};
-pub(super) use reader::{read_fields, read_nothing, read_record};
+pub(super) use reader::{read_fields, read_record};
 pub use schema::{arguments_schema, config_schema};
 pub(super) use writer::write_optional;
 

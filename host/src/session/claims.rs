@@ -1,5 +1,6 @@
 //! Claims: what a participant holds, and how it learns that it holds it no more.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::task::Poll;
 
@@ -106,9 +107,9 @@ impl Seat {
         if paths.is_empty() {
             return Err(Failure::Invalid("a claim of no znode: name one at least".to_owned()));
         }
-        if let Some(twice) = paths.iter().enumerate().find(|(at, path)| paths[..*at].contains(path))
-        {
-            return Err(Failure::Invalid(format!("{} is claimed twice", twice.1)));
+        let mut distinct = BTreeSet::new();
+        if let Some(twice) = paths.iter().find(|path| !distinct.insert(*path)) {
+            return Err(Failure::Invalid(format!("{twice} is claimed twice")));
         }
         let finding = paths.iter().map(|path| self.find_to_claim(path));
         let mut found = futures_util::future::try_join_all(finding).await?;

@@ -44,6 +44,7 @@ async fn no_malformed_path_reaches_the_session() {
             "escape-delete",
             "escape-multi",
             "escape-claim",
+            "escape-claim-all",
             "escape-release",
         ] {
             let answer = attack(&mut instance, operation, json!({"path": path})).await.unwrap();
@@ -88,7 +89,7 @@ async fn what_another_created_is_neither_claimed_nor_released() {
     let sandbox = Sandbox::new();
     let mut instance = sandbox.hostile().await;
     attack(&mut instance, "escape-create", json!({"path": "/theirs"})).await.unwrap();
-    for operation in ["escape-claim", "escape-release"] {
+    for operation in ["escape-claim", "escape-claim-all", "escape-release"] {
         let answer = attack(&mut instance, operation, json!({"path": "/theirs"})).await.unwrap();
         let Answer::Err(error) = answer else { panic!("{operation}: {answer:?}") };
         assert!(error["invalid"].is_string(), "{error}");

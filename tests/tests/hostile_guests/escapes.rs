@@ -49,7 +49,7 @@ const LITERAL: [&str; 7] = [
 ];
 
 /// Operations that take a path, and what they take it as.
-fn operations(path: &str) -> [(&'static str, Value); 10] {
+fn operations(path: &str) -> [(&'static str, Value); 11] {
     let body = json!({ "path": path });
     let contend = json!({"parent": path, "before": "_c_", "after": "-lock-"});
     [
@@ -60,6 +60,7 @@ fn operations(path: &str) -> [(&'static str, Value); 10] {
         ("escape-delete", body.clone()),
         ("escape-multi", body.clone()),
         ("escape-claim", body.clone()),
+        ("escape-claim-all", body.clone()),
         ("escape-release", body),
         ("escape-contend", contend.clone()),
         ("escape-contend-and-list", contend),
@@ -179,7 +180,7 @@ async fn the_claim_of_another_participant_is_neither_claimed_nor_released() -> R
     let holder = scene.hostile()?;
     let held = holder.answer("hold", json!({})).await.unwrap();
     let guest = scene.hostile()?;
-    for operation in ["escape-claim", "escape-release"] {
+    for operation in ["escape-claim", "escape-claim-all", "escape-release"] {
         let body = json!({"path": held["path"]});
         let (refused, _) =
             scene.beside(async { Ok(attempt(&guest, operation, body).await) }).await?;

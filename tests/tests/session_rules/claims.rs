@@ -316,6 +316,49 @@ async fn a_claim_stays_as_long_as_something_depends_on_it() -> Result<()> {
 }
 
 #[tokio::test]
+async fn several_znodes_are_claimed_as_one_or_not_at_all() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    let seat = room.seat();
+    let mut paths = Vec::new();
+    for name in ["a", "b", "c"] {
+        let directory = format!("{}/{name}", room.path);
+        let (created, _) = seat.contend(&directory, contender(), Vec::new()).await?;
+        paths.push(created);
+    }
+    for wrong in [vec![], vec![paths[0].clone(), paths[1].clone(), paths[0].clone()]] {
+        assert!(matches!(seat.claim_all(&wrong).await, Err(Failure::Invalid(_))), "{wrong:?}");
+    }
+    let (there, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+    let (gone, _) = seat.contend(&room.path, contender(), Vec::new()).await?;
+    room.admin.delete(&gone).await?;
+    assert_eq!(seat.claim_all(&[there, gone]).await, Err(Refusal::NoNode.into()));
+    assert!(!seat.has_claim());
+
+    room.proxy.clear_log();
+    let about = Match::any().under(&room.path);
+    room.proxy.inject(about.clone(), Action::StallReplies);
+    let mut claiming = pin!(seat.claim_all(&paths));
+    let in_one_trip = eventually("a read of each", async || {
+        Ok((room.proxy.requests(&about).len() == paths.len()).then_some(()))
+    });
+    tokio::select! {
+        claimed = &mut claiming => panic!("claimed without an answer: {claimed:?}"),
+        sent = in_one_trip => sent?,
+    }
+    room.proxy.heal();
+    let fences = claiming.await?;
+    for (path, fence) in paths.iter().zip(&fences) {
+        let stat = room.admin.stat(path).await?.context("the znode")?;
+        assert_eq!(stat.czxid.unsigned_abs(), *fence, "{path}");
+    }
+    let held = seat.held().context("the claim")?;
+    assert_eq!((held.path.as_str(), held.fence), (paths[0].as_str(), fences[0]));
+    room.admin.delete(&paths[1]).await?;
+    assert_eq!(loss(&seat).await?, paths[1]);
+    Ok(())
+}
+
+#[tokio::test]
 async fn nothing_can_depend_on_a_claim_that_is_being_given_up() -> Result<()> {
     let room = Room::open(LONG_TIMEOUT).await?;
     let seat = room.seat();
@@ -357,7 +400,7 @@ async fn what_comes_to_depend_on_a_claim_while_its_deletion_is_prepared_is_waite
     }
     // The name is the neighbour's to create: until that is decided, nothing is sent.
     let (data, mode) = (Vec::new(), CreateMode::Ephemeral);
-    let create = Write::Create { path: named, data, mode };
+    let create = Write::Create { path: named.clone(), data, mode };
     let writes = vec![Write::Delete { path: path.clone(), version: None }, create];
     let mut giving_up = pin!(seat.submit(Request::Multi(writes)));
     assert!(giving_up.as_mut().now_or_never().is_none());

@@ -33,14 +33,6 @@ pub(in crate::guest) fn read_fields<'a>(
     reader.finish(values.map(|values| values.into_iter().map(|(_, value)| value).collect()))
 }
 
-/// Nothing: an empty object, or null.
-pub(in crate::guest) fn read_nothing(json: &Value) -> Result<(), ValueErrors> {
-    match json {
-        Value::Null => Ok(()),
-        json => read_fields(std::iter::empty(), json).map(drop),
-    }
-}
-
 /// Reads on after an error, so that all are told.
 struct Reader {
     path: Vec<Segment>,

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use wok_sdk::participant::{ContenderName, UuidForm, claim, contend as contend_in, id};
+use wok_sdk::participant::{ContenderName, UuidForm, claim, claim_all, contend as contend_in, id};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{Error, exists, wait};
 
@@ -79,6 +79,12 @@ pub(crate) fn hold() -> Result<Held, Error> {
     let path = contend()?;
     let fence = claim(&path)?;
     Ok(Held { path, fence })
+}
+
+pub(crate) fn hold_both() -> Result<Vec<Held>, Error> {
+    let paths = [contend()?, contend()?];
+    let fences = claim_all(&paths)?;
+    Ok(paths.into_iter().zip(fences).map(|(path, fence)| Held { path, fence }).collect())
 }
 
 pub(crate) fn wait_for_ever() -> Result<(), Error> {

@@ -88,6 +88,10 @@ impl Guest for Hostile {
         attacks::hold()
     }
 
+    fn hold_both() -> Result<Vec<Held>, Error> {
+        attacks::hold_both()
+    }
+
     fn hold_the_first_of_two() -> Result<Held, Error> {
         let first = attacks::hold()?;
         let second = attacks::hold()?;
@@ -194,6 +198,10 @@ impl Guest for Hostile {
 
     fn escape_claim(path: String) -> Result<u64, Error> {
         wok_sdk::participant::claim(&path)
+    }
+
+    fn escape_claim_all(path: String) -> Result<Vec<u64>, Error> {
+        wok_sdk::participant::claim_all(&[path])
     }
 
     fn escape_release(path: String) -> Result<(), Error> {
