@@ -200,8 +200,19 @@ impl<'a> Revoking<'a> {
         }
     }
 
-    /// When a holder must have heard of what it is asked from that moment on.
+    /// When a holder must have been told of what it is asked from that moment on. One whose component
+    /// is busy then is told when the operation is over.
     fn due(&self, person: &Person<'_>, contender: &Contender<'_>, from: Moment) -> Option<u64> {
+        let due = self.heard_by(person, contender, from)?;
+        let at = self.case.first_after(due)?;
+        match self.case.people.call_at(person.id, at).filter(|call| call.invoked.us <= due) {
+            Some(busy) => self.heard_by(person, contender, busy.answered?.0),
+            None => Some(due),
+        }
+    }
+
+    /// When its host must have heard of it, if it was on its way from that moment on.
+    fn heard_by(&self, person: &Person<'_>, contender: &Contender<'_>, from: Moment) -> Option<u64> {
         let (faults, timeout) = (&self.case.faults, self.case.truth.timeout_us(contender.owner));
         let soon = from.us.saturating_add(ON_ITS_WAY_US);
         if faults.spared(person.host, from.us, soon, timeout) {

@@ -42,7 +42,7 @@ fn a_deadline_that_is_not_counted_from_the_last_contact_is_noticed() {
 
 #[test]
 fn a_claim_that_is_not_looked_at_after_a_pause_is_noticed() {
-    check("lock", Omission::LookAfterPause, 1, &["M5"]);
+    check("lock", Omission::LookAfterPause, 1, &["M5", "Q1"]);
 }
 
 #[test]

@@ -59,6 +59,16 @@ fn readers_that_are_told_and_give_way_are_good() {
 }
 
 #[test]
+fn who_is_busy_is_told_when_the_operation_is_over() {
+    let mut story = Story::new();
+    story.writes(1, 0).win(1).invoke(1, "contenders").asked(3, 1).push(What::Calm).wait(3000);
+    check_by(story.answer(1, DONE).told_of_it(1).give_up(1, "release").wait(3000), &[]);
+    let mut story = Story::new();
+    story.writes(1, 0).win(1).invoke(1, "contenders").asked(3, 1).push(What::Calm).wait(3000);
+    check_by(story.answer(1, DONE).wait(3000).give_up(1, "release"), &["V2"]);
+}
+
+#[test]
 fn v2_a_reader_that_is_not_told_is_rejected() {
     let mut story = Story::new();
     story.reads(1, 0).win(1).reads(2, 1).win(2).asked(3, 1).asked(3, 2).told_of_it(1);
