@@ -44,6 +44,8 @@ pub mod zookeeper;
 pub mod network;
 pub mod partition;
 
+pub mod faults;
+
 pub mod admin;
 pub mod proxy;
 

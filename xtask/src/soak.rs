@@ -106,6 +106,11 @@ const PARTS: &[Part] = &[
         play: Play::Tests(Purpose::Test),
     },
     Part {
+        name: "faults",
+        about: "30 rounds of every operation of the stock recipes under four faults of three servers",
+        play: Play::Tests(Purpose::Test),
+    },
+    Part {
         name: "kazoo-on-apache",
         about: "kazoo's own tests on Apache ZooKeeper, by the same list of expected failures",
         play: Play::Longer(Longer {

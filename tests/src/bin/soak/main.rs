@@ -3,6 +3,7 @@
 //! A part prints lines `figure: <text>`, which become its row in the closing table, and fails if a
 //! bound is broken.
 
+mod faults;
 mod go_zookeeper;
 mod hostile_neighbours;
 mod partitions;
@@ -15,6 +16,7 @@ type Part = (&'static str, fn(&Options) -> Result<()>);
 const PARTS: &[Part] = &[
     ("hostile-neighbours", hostile_neighbours::play),
     ("partitions", partitions::play),
+    ("faults", faults::play),
     ("go-zookeeper", go_zookeeper::play),
 ];
 

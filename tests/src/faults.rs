@@ -1,0 +1,14 @@
+//! What the stock recipes do while something breaks on three real servers: one participant of each
+//! play is struck in the middle of an operation. What is exclusive stays so, nobody waits for ever,
+//! and nothing is left.
+
+mod asking;
+mod claiming;
+mod gathering;
+mod ground;
+mod party;
+mod plays;
+mod stage;
+
+pub use self::ground::{Fault, Ground};
+pub use self::plays::play;

@@ -1,0 +1,228 @@
+//! All plays, and how they are played at once under one fault.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, watch};
+
+use super::asking::{Asking, ITS_PATH};
+use super::claiming::{Holding, Waiting, plain};
+use super::gathering;
+use super::ground::{Fault, Ground, Places};
+use super::party::{Operation, Recipe, Side};
+use super::stage::{Act, Company, Stage};
+use crate::patience::within;
+
+/// Of those who are struck: short, so that a session that is lost is lost soon.
+const TIMEOUT: Duration = Duration::from_secs(6);
+
+/// Of the others: longer than any election on a busy machine.
+const LONG_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// More than all plays have on one host.
+const PARTICIPANTS: u32 = 200;
+
+type Run = Box<dyn FnOnce(Stage) -> LocalBoxFuture<'static, Result<()>>>;
+
+/// A play and its name.
+struct Play {
+    name: String,
+    run: Run,
+}
+
+impl Play {
+    fn new<F>(name: String, run: impl FnOnce(Stage) -> F + 'static) -> Play
+    where
+        F: Future<Output = Result<()>> + 'static,
+    {
+        Play { name, run: Box::new(|stage| run(stage).boxed_local()) }
+    }
+
+    fn holding(
+        recipe: &Recipe,
+        hold: Operation,
+        meanwhile: Option<Operation>,
+        next: Operation,
+    ) -> Play {
+        let during = meanwhile.as_ref().map_or("", |(name, _)| *name);
+        let name = format!("{}: {} is held, {during}", recipe.name, hold.0);
+        let it = Holding { recipe: recipe.clone(), hold, meanwhile, next };
+        Play::new(name, |stage| it.play(stage))
+    }
+
+    fn waiting(recipe: &Recipe, hold: Operation, next: Operation) -> Play {
+        let name = format!("{}: {} waits for {}", recipe.name, next.0, hold.0);
+        let it = Waiting { recipe: recipe.clone(), hold, next };
+        Play::new(name, |stage| it.play(stage))
+    }
+
+    fn asking(
+        recipe: &Recipe,
+        before: Vec<Operation>,
+        asks: Operation,
+        after: Vec<Operation>,
+    ) -> Play {
+        let name = format!("{}: {}", recipe.name, asks.0);
+        let it = Asking { recipe: recipe.clone(), before, asks, after };
+        Play::new(name, |stage| it.play(stage))
+    }
+}
+
+/// Each operation of each recipe.
+fn plays() -> Vec<Play> {
+    let mut plays = Vec::new();
+    of_locks(&mut plays);
+    of_the_semaphore(&mut plays);
+    of_the_election(&mut plays);
+    of_those_who_gather(&mut plays);
+    plays
+}
+
+fn of_locks(plays: &mut Vec<Play>) {
+    let revocable = json!({ "revocable": true, "consent": "by-release" });
+    let revoke = || ("revoke", json!({ "path": ITS_PATH }));
+    let lock = Recipe { name: "lock", config: revocable.clone() };
+    let acquire = || plain("acquire");
+    plays.push(Play::holding(&lock, acquire(), None, acquire()));
+    for meanwhile in ["release", "contenders"] {
+        plays.push(Play::holding(&lock, acquire(), Some(plain(meanwhile)), acquire()));
+    }
+    plays.push(Play::waiting(&lock, acquire(), acquire()));
+    plays.push(Play::asking(&lock, vec![], acquire(), vec![acquire()]));
+    for asks in [plain("try-acquire"), revoke()] {
+        plays.push(Play::asking(&lock, vec![acquire()], asks, vec![acquire()]));
+    }
+    let lock = Recipe { name: "read-write-lock", config: revocable };
+    let (read, write) = (|| plain("acquire-read"), || plain("acquire-write"));
+    for (one, other) in [(read(), write()), (write(), read()), (write(), write())] {
+        plays.push(Play::holding(&lock, one.clone(), None, other.clone()));
+        plays.push(Play::waiting(&lock, one, other));
+    }
+    for meanwhile in ["downgrade", "release"] {
+        plays.push(Play::holding(&lock, write(), Some(plain(meanwhile)), write()));
+    }
+    for asks in [plain("try-acquire-read"), plain("try-acquire-write"), revoke()] {
+        plays.push(Play::asking(&lock, vec![write()], asks, vec![write(), read()]));
+    }
+}
+
+fn of_the_semaphore(plays: &mut Vec<Play>) {
+    let semaphore = Recipe { name: "semaphore", config: json!({ "permits": 1 }) };
+    let acquire = || plain("acquire");
+    for meanwhile in [None, Some(plain("release")), Some(plain("available"))] {
+        plays.push(Play::holding(&semaphore, acquire(), meanwhile, acquire()));
+    }
+    plays.push(Play::waiting(&semaphore, acquire(), acquire()));
+    plays.push(Play::asking(&semaphore, vec![], acquire(), vec![acquire()]));
+    // Without the number in their settings: it changes.
+    let resized = Recipe { name: "semaphore", config: json!({}) };
+    let resize = || ("resize", json!({ "permits": 2 }));
+    let first = vec![("resize", json!({ "permits": 1 }))];
+    plays.push(Play::asking(&resized, first, resize(), vec![resize(), acquire()]));
+}
+
+fn of_the_election(plays: &mut Vec<Play>) {
+    let election = Recipe { name: "leader-election", config: json!({}) };
+    let volunteer = || plain("volunteer");
+    let announce = || ("announce", json!({ "data": "here" }));
+    for meanwhile in [None, Some(plain("resign")), Some(announce()), Some(plain("leader"))] {
+        plays.push(Play::holding(&election, volunteer(), meanwhile, volunteer()));
+    }
+    plays.push(Play::waiting(&election, volunteer(), volunteer()));
+    for asks in [plain("observe"), volunteer()] {
+        plays.push(Play::asking(&election, vec![volunteer()], asks, vec![volunteer()]));
+    }
+}
+
+fn of_those_who_gather(plays: &mut Vec<Play>) {
+    let name = |name: &str| name.to_owned();
+    plays.push(Play::new(name("barrier: wait"), gathering::barrier));
+    let barrier = Recipe { name: "barrier", config: Value::Object(serde_json::Map::new()) };
+    let all = || vec![plain("raise"), plain("lower"), plain("wait")];
+    plays.push(Play::asking(&barrier, vec![], plain("raise"), all()));
+    plays.push(Play::asking(&barrier, vec![plain("raise")], plain("lower"), all()));
+    plays.push(Play::new(name("count-down-latch: wait"), gathering::latch));
+    plays.push(Play::new(name("count-down-latch: count-down"), gathering::counting_down));
+    plays.push(Play::new(name("double-barrier: enter"), gathering::entering));
+    plays.push(Play::new(name("double-barrier: leave"), gathering::leaving));
+    plays.push(Play::new(name("counter: add"), gathering::adding));
+    let counter = Recipe { name: "counter", config: json!({}) };
+    let swap = || ("compare-and-set", json!({ "expected": 0, "value": 1 }));
+    plays.push(Play::asking(&counter, vec![plain("get")], swap(), vec![swap(), plain("get")]));
+}
+
+/// Plays all under one fault, at the same time. Answers how many plays there were.
+///
+/// # Errors
+/// If something that is exclusive was not, somebody waited for ever, or something is left; the error
+/// names all plays that failed.
+///
+/// # Cancellation
+/// The servers stay as they are: use another ground.
+pub async fn play(ground: &mut Ground, fault: Fault) -> Result<usize> {
+    let places = ground.places(fault).await?;
+    let company = Arc::new(Company {
+        fault,
+        struck: Side::new(places.of_the_struck(), TIMEOUT, PARTICIPANTS)?,
+        others: Side::new(places.of_the_others(), LONG_TIMEOUT, PARTICIPANTS)?,
+        eye: places.of_the_others(),
+    });
+    let (direct, act) = watch::channel(Act::Opening);
+    let (ready, are_ready) = mpsc::unbounded_channel();
+    let mut running = FuturesUnordered::new();
+    for Play { name, run } in plays() {
+        let stage = Stage::new(Arc::clone(&company), act.clone(), ready.clone());
+        running.push(async move { (name, run(stage).await) });
+    }
+    let count = running.len();
+    let playing = async {
+        let mut failed = Vec::new();
+        while let Some((name, outcome)) = running.next().await {
+            failed.extend(outcome.err().map(|error| format!("{name}: {error:#}")));
+        }
+        failed
+    };
+    let directing = break_and_mend(ground, fault, &places, direct, Cues { are_ready, count });
+    let (directed, failed) = tokio::join!(directing, playing);
+    if !failed.is_empty() {
+        bail!("{fault:?}: {} of {count} plays failed\n{}", failed.len(), failed.join("\n"));
+    }
+    directed.map(|()| count)
+}
+
+/// What the plays say.
+struct Cues {
+    are_ready: mpsc::UnboundedReceiver<()>,
+    count: usize,
+}
+
+impl Cues {
+    async fn all_are_ready(&mut self) -> Result<()> {
+        for _ in 0..self.count {
+            within("all to be ready", self.are_ready.recv()).await?.context("a play")?;
+        }
+        Ok(())
+    }
+}
+
+/// Goes from act to act. If that fails, the plays end, too: `direct` is gone.
+async fn break_and_mend(
+    ground: &mut Ground,
+    fault: Fault,
+    places: &Places,
+    direct: watch::Sender<Act>,
+    mut cues: Cues,
+) -> Result<()> {
+    cues.all_are_ready().await?;
+    direct.send(Act::Broken)?;
+    ground.strike(fault, places)?;
+    cues.all_are_ready().await?;
+    ground.mend(places).await?;
+    direct.send(Act::Mended)?;
+    Ok(())
+}

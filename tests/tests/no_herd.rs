@@ -1,0 +1,184 @@
+//! No herd: what one release costs does not depend on how many wait. Counted by a proxy that all
+//! sessions of a line go through.
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use wok::Host;
+use wok::guest::{CompileCache, Limits, Module, Mount};
+use wok::host::{HostOptions, Sessions};
+use wok::modules::ModuleSource;
+use wok::participant::{Call, Follower, Join, Participant};
+use wok::session::{ConnectOptions, SeatLimits, Session};
+use wok_tests::patience::{eventually, within};
+use wok_tests::proxy::{Match, Proxy};
+use wok_tests::zookeeper;
+
+/// Many, and few.
+const LENGTHS: [usize; 2] = [2, 100];
+
+/// How many sessions the participants of a line share.
+const SESSIONS: usize = 10;
+
+/// How often the claim goes to the next while requests are counted: what the first release wakes has
+/// asked by the second.
+const RELEASES: usize = 2;
+
+/// A recipe in whose line participants stand.
+struct Recipe {
+    name: &'static str,
+    config: Value,
+    hold: &'static str,
+    release: &'static str,
+    /// What it takes until one stands in line and watches.
+    joining: usize,
+}
+
+/// Participants in a line, in its order. The first holds.
+struct Line {
+    recipe: Recipe,
+    proxy: Proxy,
+    path: String,
+    members: Vec<(Arc<Participant>, Follower)>,
+    module: Module,
+    calls: JoinSet<Result<()>>,
+    host: Host,
+}
+
+impl Line {
+    /// Has a holder and so many others stand in line and watch.
+    async fn stand(recipe: Recipe, waiters: usize) -> Result<Line> {
+        let server = zookeeper::shared().await;
+        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
+        let host = Host::new(HostOptions {
+            participants: u32::try_from(waiters + 1)?,
+            memory: Limits::default().memory,
+            cache: CompileCache::Off,
+            connect: ConnectOptions::new(proxy.address(), Duration::from_secs(30)),
+            sessions: Sessions::at_most(1),
+        })?;
+        let module = host.load(&ModuleSource::Stock(recipe.name.to_owned()), None)?;
+        let mut sessions = Vec::new();
+        for _ in 0..SESSIONS {
+            sessions.push(host.open_session().await?);
+        }
+        let (members, calls) = (Vec::new(), JoinSet::new());
+        let mut line = Line { recipe, proxy, path, members, module, calls, host };
+        line.join(&sessions[0])?;
+        line.call(0, line.recipe.hold)?;
+        line.until_held_by(0).await?;
+        for waiter in 1..=waiters {
+            let before = line.requests();
+            line.join(&sessions[waiter % SESSIONS])?;
+            line.call(waiter, line.recipe.hold)?;
+            let enough = before + line.recipe.joining;
+            eventually("a place in line", async || Ok((line.requests() >= enough).then_some(())))
+                .await
+                .with_context(|| format!("{} of {enough} requests", line.requests()))?;
+        }
+        Ok(line)
+    }
+
+    fn join(&mut self, session: &Arc<Session>) -> Result<()> {
+        let config = self.module.configuration(Some(&self.recipe.config));
+        let join = Join {
+            recipe: self.recipe.name.to_owned(),
+            module: self.module.clone(),
+            mount: Mount::new(&self.path)?,
+            config: config.map_err(|errors| anyhow!("{errors}"))?,
+            limits: Limits::default(),
+            seat: SeatLimits::default(),
+            owner: String::new(),
+            witness: None,
+        };
+        let (participant, follower) = Participant::join(self.host.tasks(), session, join)?;
+        self.members.push((Arc::new(participant), follower));
+        Ok(())
+    }
+
+    /// Begins an operation of a member.
+    fn call(&mut self, member: usize, operation: &str) -> Result<()> {
+        let arguments = self.module.arguments(operation, &Value::Null)?;
+        let participant = Arc::clone(&self.members[member].0);
+        self.calls.spawn(async move {
+            let call = Call { arguments, deadline: None, withdrawn: None };
+            let answer = participant.call(call).await?;
+            answer.value.map(drop).map_err(|error| anyhow!("{error}"))
+        });
+        Ok(())
+    }
+
+    async fn until_held_by(&self, member: usize) -> Result<()> {
+        eventually("a claim", async || Ok(self.members[member].0.holds().then_some(()))).await
+    }
+
+    fn requests(&self) -> usize {
+        self.proxy.requests(&Match::any().under(&self.path)).len()
+    }
+
+    /// How many requests it takes that the claim goes to the next, and again.
+    async fn cost_of_releases(mut self) -> Result<usize> {
+        let before = self.requests();
+        for holder in 0..RELEASES {
+            self.call(holder, self.recipe.release)?;
+            self.until_held_by(holder + 1).await?;
+        }
+        // What a session was sent before is answered.
+        for (participant, _) in &self.members {
+            let look = wok::session::Request::Sync("/".to_owned());
+            let seat = participant.session().join("/", SeatLimits::default())?;
+            within("a round trip", seat.submit(look)).await??;
+        }
+        Ok(self.requests() - before)
+    }
+}
+
+async fn check(recipe: impl Fn() -> Recipe) -> Result<()> {
+    let mut costs = Vec::new();
+    for length in LENGTHS {
+        costs.push(Line::stand(recipe(), length).await?.cost_of_releases().await?);
+    }
+    let [of_few, of_many] = costs.as_slice() else { panic!("{costs:?}") };
+    let name = recipe().name;
+    assert!(
+        of_few.abs_diff(*of_many) <= RELEASES,
+        "{name}: {of_few} with few, {of_many} with many"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_of_a_lock_costs_the_same_however_many_wait() -> Result<()> {
+    let (config, hold, release) = (json!({}), "acquire", "release");
+    check(|| Recipe { name: "lock", config: config.clone(), hold, release, joining: 3 }).await
+}
+
+#[tokio::test]
+async fn the_end_of_a_writer_costs_the_same_however_many_writers_wait() -> Result<()> {
+    let (config, hold, release) = (json!({}), "acquire-write", "release");
+    let name = "read-write-lock";
+    check(|| Recipe { name, config: config.clone(), hold, release, joining: 3 }).await
+}
+
+#[tokio::test]
+async fn a_resignation_costs_the_same_however_many_candidates_there_are() -> Result<()> {
+    let (config, hold, release) = (json!({}), "volunteer", "resign");
+    let name = "leader-election";
+    check(|| Recipe { name, config: config.clone(), hold, release, joining: 3 }).await
+}
+
+#[tokio::test]
+async fn a_permit_that_is_given_back_costs_the_same_however_many_wait() -> Result<()> {
+    let (config, hold, release) = (json!({ "permits": 1 }), "acquire", "release");
+    let name = "semaphore";
+    check(|| Recipe { name, config: config.clone(), hold, release, joining: 3 }).await
+}
