@@ -313,7 +313,7 @@ fn m4_and_m2_are_asked_of_each_lock_by_itself() {
 }
 
 #[test]
-fn m5_a_belief_in_a_lock_that_has_gone_to_the_next_is_rejected_whichever_of_them_it_is() {
+fn m5_a_belief_in_a_lock_that_has_gone_to_the_next_is_rejected_for_each_of_them() {
     for name in ["a", "b"] {
         let mut it = Locks::new();
         it.take(1, &["a", "b"]);
