@@ -1,4 +1,4 @@
-//! `multi-lock` beside Curator's `InterProcessMultiLock` and its `InterProcessMutex`.
+//! `multi-lock` beside Curator's `InterProcessMultiLock`, and beside the locks of Curator and kazoo.
 
 use anyhow::{Result, ensure};
 use wok_tests::peers::Peer;
@@ -7,9 +7,15 @@ use wok_tests::zookeeper;
 
 /// `wok hold` of the locks `a` and `b`, until a line comes in.
 async fn wok(path: &str) -> Result<Running> {
+    wok_as("curator", path).await
+}
+
+/// The same, in that format.
+async fn wok_as(format: &str, path: &str) -> Result<Running> {
     Program::wok()?
         .args(["hold", "multi-lock", "--mount", path, "--session-timeout", "4s"])
         .args(["--connect", zookeeper::shared().await.address()])
+        .args(["--config", &format!("format={format}")])
         .args(["acquire", r#"names=["b", "a"]"#, "--", "sh", "-c", "read line"])
         .start()
 }
@@ -45,16 +51,23 @@ async fn both_locks_go_from_wok_to_curator_and_back() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_mutex_of_curators_on_one_of_the_locks_is_waited_for() -> Result<()> {
-    let path = zookeeper::unique_path();
-    let mut curator = Peer::curator(zookeeper::shared().await.address()).await?;
-    curator.call(&format!("lock acquire {path}/b curator")).await?;
-    let next = wok(&path).await?;
-    next.wait_for_text(&format!("standing in line as {path}/b/")).await?;
-    assert!(!is_holding(&next), "it has `a`, and says that it holds something");
-    curator.call("lock release").await?;
-    next.wait_for_text("holding").await?;
-    give_back(next).await
+async fn a_lock_of_a_peers_on_one_of_the_locks_is_waited_for() -> Result<()> {
+    let address = zookeeper::shared().await.address();
+    for format in ["curator", "kazoo"] {
+        let path = zookeeper::unique_path();
+        let mut peer = match format {
+            "curator" => Peer::curator(address).await?,
+            _ => Peer::kazoo(address).await?,
+        };
+        peer.call(&format!("lock acquire {path}/b {format}")).await?;
+        let next = wok_as(format, &path).await?;
+        next.wait_for_text(&format!("standing in line as {path}/b/")).await?;
+        assert!(!is_holding(&next), "it is the first for `a`, and says that it holds something");
+        peer.call("lock release").await?;
+        next.wait_for_text("holding").await?;
+        give_back(next).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

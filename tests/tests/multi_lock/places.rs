@@ -9,6 +9,9 @@ use wok_tests::proxy::{Action, Match, Proxy};
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
+/// The one in the line of `b`.
+const AHEAD: &str = "_c_other-lock-0000000000";
+
 /// The locks `a` and `b`, and somebody in the line of `b`, of which a participant wants both.
 struct Scene {
     stock: Stock,
@@ -62,9 +65,6 @@ impl Scene {
         Ok(())
     }
 }
-
-/// The one in the line of `b`.
-const AHEAD: &str = "_c_other-lock-0000000000";
 
 #[tokio::test]
 async fn a_wait_whose_first_place_was_deleted_fails_and_gives_the_second_back() -> Result<()> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use wok_judge::Case;
 use wok_judge::history::{Change, Entry, Outcome, ParticipantId, Told, What};
+use wok_judge::people::Person;
 use wok_judge::truth::split;
 
 use crate::granted;
@@ -29,6 +30,14 @@ pub(super) struct Grant<'a> {
 }
 
 impl<'a> Grant<'a> {
+    /// The names of its locks, in their order.
+    pub(super) fn names(&self, person: &Person<'_>) -> Vec<&'a str> {
+        let names = self.paths.iter().filter_map(|path| name_of(person, split(path)?.0));
+        let mut names: Vec<&str> = names.collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The znode of the lock in that directory, if this is a grant of that lock.
     fn part(&self, directory: &str) -> Option<&'a str> {
         let is_there = |path: &&&str| split(path).is_some_and(|(parent, _)| parent == directory);
@@ -129,9 +138,8 @@ fn seen(case: &Case<'_>, grants: &Grants<'_>, directory: &str, at: usize, what: 
             }
         }
         What::Returned { participant: who, call, outcome: Outcome::Ok { value, holds } } => {
-            let mount = case.people.person(*who).map(|person| person.mount);
-            let name = split(directory).filter(|(parent, _)| Some(*parent) == mount);
-            let value = name.map_or(Value::Null, |(_, name)| record_of(value, name));
+            let name = case.people.person(*who).and_then(|person| name_of(person, directory));
+            let value = name.map_or(Value::Null, |name| record_of(value, name));
             let outcome = Outcome::Ok { value, holds: *holds };
             What::Returned { participant: *who, call: *call, outcome }
         }
@@ -159,6 +167,11 @@ fn told(participant: ParticipantId, notice: Option<Told>) -> What {
 
 fn czxid(case: &Case<'_>, path: &str, at: usize) -> Option<u64> {
     case.truth.find(path, at).map(|contender| contender.czxid.unsigned_abs())
+}
+
+/// The name of the lock in that directory, for a participant.
+pub(super) fn name_of<'a>(person: &Person<'_>, directory: &'a str) -> Option<&'a str> {
+    split(directory).filter(|(parent, _)| *parent == person.mount).map(|(_, name)| name)
 }
 
 /// What an answer says of the lock of that name, as a lock of its own would answer.

@@ -372,6 +372,9 @@ fn w1_a_refusal_without_a_reason_is_rejected() {
         check(&it, "W1");
     }
     let mut it = Locks::new();
+    it.take(1, &["a", "b"]).ask(1, &["b", "a"]).answer(1, refusal());
+    check(&it, "W1");
+    let mut it = Locks::new();
     it.take(1, &["a"]).give_back(1, &["a"]).ask(1, &["b"]);
     it.answer(1, Outcome::Err { value: json!({ "invalid": "x" }), holds: false });
     check(&it, "W1");

@@ -8,8 +8,7 @@ use wok_judge::people::Call;
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Violation, turns};
 
-use crate::lens::Grants;
-use crate::wholes::name_of;
+use crate::lens::{Grants, name_of};
 use crate::{asked, is_sound};
 
 /// How long a hand-over may take after the last fault, beyond two of the longest session timeouts: one
@@ -123,13 +122,20 @@ pub(super) fn check_refusals(
     id: &'static str,
     found: &mut Vec<Violation>,
 ) {
-    let is_refused = |call: &Call<'_>| {
-        let Some((_, Outcome::Err { value, .. })) = call.answered else { return false };
-        let holds = case.people.beliefs_of(call.who).any(|belief| {
+    let holds_others = |call: &Call<'_>, names: &[&str]| {
+        let Some(person) = case.people.person(call.who) else { return false };
+        let mut beliefs = case.people.beliefs_of(call.who).filter(|belief| {
             belief.since.at < call.invoked.at && belief.lasts_beyond(call.invoked.at)
         });
-        let has_held = holds && grants.all().any(|grant| grant.who == call.who);
-        value.get("invalid").is_some() && (!is_sound(&asked(case, call)) || has_held)
+        beliefs.any(|belief| {
+            let grant = grants.all().find(|it| it.who == call.who && it.at == belief.since.at);
+            grant.is_some_and(|grant| grant.names(person) != names)
+        })
+    };
+    let is_refused = |call: &Call<'_>| {
+        let Some((_, Outcome::Err { value, .. })) = call.answered else { return false };
+        let names = asked(case, call);
+        value.get("invalid").is_some() && (!is_sound(&names) || holds_others(call, &names))
     };
     turns::check_refusals_but(case, id, is_refused, found);
 }

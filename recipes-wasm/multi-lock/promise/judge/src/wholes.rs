@@ -4,10 +4,10 @@ use serde_json::Value;
 use wok_judge::grants::fence_of;
 use wok_judge::history::Outcome;
 use wok_judge::people::{Belief, Call, Over, Person};
-use wok_judge::truth::{Contender, split};
+use wok_judge::truth::Contender;
 use wok_judge::{Case, Moment, Violation};
 
-use crate::lens::{Grant, Grants};
+use crate::lens::{Grant, Grants, name_of};
 use crate::{asked, granted, is_sound};
 
 /// A1: who is told to hold something holds, by the claim that it is told of, each lock that it asked for,
@@ -22,9 +22,7 @@ pub(super) fn check_grants(
         let Some(call) = case.people.call_at(grant.who, grant.at) else { continue };
         let Some(person) = case.people.person(grant.who) else { continue };
         let names = asked(case, call);
-        let mut held: Vec<&str> =
-            grant.paths.iter().filter_map(|path| name_of(person, split(path)?.0)).collect();
-        held.sort_unstable();
+        let held = grant.names(person);
         if held == names {
             continue;
         }
@@ -143,9 +141,4 @@ fn released(belief: &Belief<'_>) -> Option<Moment> {
 /// Whether a call asks for locks.
 fn asks(case: &Case<'_>, call: &Call<'_>) -> bool {
     case.promise.asks.contains(&call.operation)
-}
-
-/// The name of the lock in that directory, for a participant.
-pub(super) fn name_of<'a>(person: &Person<'_>, directory: &'a str) -> Option<&'a str> {
-    split(directory).filter(|(parent, _)| *parent == person.mount).map(|(_, name)| name)
 }
