@@ -76,9 +76,10 @@ pub(crate) fn give_up(places: Vec<Own>) -> Result<(), Error> {
             }
             Ok(())
         }
-        // Somebody has deleted one of them: the others go one by one.
+        // Somebody has deleted one of them: the others go one by one, whatever becomes of each.
         Err(MultiError { error: Error::NoNode, .. }) => {
-            places.into_iter().fold(Ok(()), |outcome, place| outcome.and(place.release()))
+            let released: Vec<_> = places.into_iter().map(Own::release).collect();
+            released.into_iter().collect()
         }
         // The host deletes those that are left, one by one, when they are dropped.
         Err(failed) => Err(failed.error),

@@ -1,16 +1,18 @@
 //! Who waits is told, and need not ask.
 
 use wok_judge::history::{Change, What};
+use wok_judge::truth::split;
 use wok_judge::{Case, Violation};
 
 use crate::asked;
+use crate::lens::name_of;
 
 /// How many host calls a call may make for each lock: the place, the wait for the next one ahead, a look
 /// and the wait once more because what was to be watched had gone.
 const EACH: usize = 4;
 /// And for all of them: the claim, or giving up what it has.
 const ONCE: usize = 2;
-/// And how many more for each znode that went or was written meanwhile.
+/// And how many more for each znode that went or was written meanwhile in one of the lines.
 const AGAIN: usize = 4;
 
 /// H1 of what is asked: one that waits asks as often as something has happened that it could wait for,
@@ -33,7 +35,8 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
                 if *participant == call.who && name != "wait")
         };
         let asking = meanwhile.iter().filter(|entry| asks(&entry.what)).count();
-        let once = ONCE + EACH * asked(case, call).len();
+        let names = asked(case, call);
+        let once = ONCE + EACH * names.len();
         if asking <= once {
             continue;
         }
@@ -41,8 +44,12 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
             What::Txn { changes, .. } => Some(changes),
             _ => None,
         });
-        let is_reason =
-            |change: &&Change| matches!(change, Change::Deleted { .. } | Change::DataSet { .. });
+        let is_reason = |change: &&Change| match change {
+            Change::Deleted { path } | Change::DataSet { path, .. } => split(path)
+                .and_then(|(line, _)| name_of(person, line))
+                .is_some_and(|name| names.contains(&name)),
+            _ => false,
+        };
         let reasons = changes.flatten().filter(is_reason).count();
         if asking <= once + AGAIN * reasons {
             continue;
