@@ -11,6 +11,7 @@ import org.apache.curator.framework.recipes.atomic.AtomicValue;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
+import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
@@ -48,6 +49,7 @@ final class Peer {
             }
             serve(Map.of(
                     "lock", new Lock(client),
+                    "multi-lock", new MultiLock(client),
                     "read-write-lock", new ReadWriteLock(client),
                     "semaphore", new Semaphore(client),
                     "election", new Election(client),
@@ -124,6 +126,40 @@ final class Peer {
                     return "";
                 case "release":
                     mutex.release();
+                    return "";
+                default:
+                    throw unknown(operation);
+            }
+        }
+    }
+
+    /**
+     * {@code acquire <path>...}, {@code try <milliseconds> <path>...}, which answers {@code none} if it
+     * does not have all of them by then, and {@code release}.
+     */
+    private static final class MultiLock implements Recipe {
+        private final CuratorFramework client;
+        private InterProcessMultiLock held;
+
+        MultiLock(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            switch (operation) {
+                case "acquire":
+                    held = new InterProcessMultiLock(client, arguments);
+                    held.acquire();
+                    return "";
+                case "try":
+                    held = new InterProcessMultiLock(
+                            client, arguments.subList(1, arguments.size()));
+                    boolean hasAll =
+                            held.acquire(Long.parseLong(arguments.get(0)), TimeUnit.MILLISECONDS);
+                    return hasAll ? "" : "none";
+                case "release":
+                    held.release();
                     return "";
                 default:
                     throw unknown(operation);

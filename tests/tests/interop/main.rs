@@ -15,6 +15,7 @@ mod counter;
 mod election;
 mod line;
 mod lock;
+mod multi_lock;
 mod party;
 mod read_write_lock;
 mod revoking;
