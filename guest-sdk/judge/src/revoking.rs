@@ -212,7 +212,12 @@ impl<'a> Revoking<'a> {
     }
 
     /// When its host must have heard of it, if it was on its way from that moment on.
-    fn heard_by(&self, person: &Person<'_>, contender: &Contender<'_>, from: Moment) -> Option<u64> {
+    fn heard_by(
+        &self,
+        person: &Person<'_>,
+        contender: &Contender<'_>,
+        from: Moment,
+    ) -> Option<u64> {
         let (faults, timeout) = (&self.case.faults, self.case.truth.timeout_us(contender.owner));
         let soon = from.us.saturating_add(ON_ITS_WAY_US);
         if faults.spared(person.host, from.us, soon, timeout) {

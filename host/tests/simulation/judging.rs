@@ -66,7 +66,8 @@ fn a_judge_that_refuses_the_config_says_why() {
 #[test]
 fn what_a_judge_says_is_told_beside_what_every_recipe_owes() {
     assert_eq!(said("nothing").unwrap(), []);
-    let subject = stock("lock").judged_by(hostile());
+    // Of a lock only its own judge knows who may delete another's contender.
+    let subject = stock("counter").judged_by(hostile());
     let verdict = Verdict::of(&subject, workload::plan(&subject, 1)).unwrap();
     assert_eq!(verdict.violations, []);
     let said = judges::judge(&verdict.history, Some(&hostile()), "\"broken\"").unwrap();

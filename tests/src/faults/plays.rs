@@ -77,6 +77,7 @@ impl Play {
 fn plays() -> Vec<Play> {
     let mut plays = Vec::new();
     of_locks(&mut plays);
+    of_several_locks(&mut plays);
     of_the_semaphore(&mut plays);
     of_the_election(&mut plays);
     of_those_who_gather(&mut plays);
@@ -108,6 +109,23 @@ fn of_locks(plays: &mut Vec<Play>) {
     }
     for asks in [plain("try-acquire-read"), plain("try-acquire-write"), revoke()] {
         plays.push(Play::asking(&lock, vec![write()], asks, vec![write(), read()]));
+    }
+}
+
+fn of_several_locks(plays: &mut Vec<Play>) {
+    let locks = Recipe { name: "multi-lock", config: json!({}) };
+    let both = || ("acquire", json!({ "names": ["a", "b"] }));
+    let other_way = || ("acquire", json!({ "names": ["b", "a"] }));
+    let contenders = || ("contenders", json!({ "name": "a" }));
+    for meanwhile in [None, Some(plain("release")), Some(contenders())] {
+        plays.push(Play::holding(&locks, both(), meanwhile, other_way()));
+    }
+    // The other one holds but the second: the place in the first line is taken meanwhile.
+    let second = ("acquire", json!({ "names": ["b"] }));
+    plays.push(Play::waiting(&locks, second, both()));
+    let at_once = ("try-acquire", json!({ "names": ["a", "b"] }));
+    for asks in [both(), at_once] {
+        plays.push(Play::asking(&locks, vec![contenders()], asks, vec![other_way()]));
     }
 }
 
