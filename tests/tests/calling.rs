@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::modules::stock_names;
 use wok_tests::admin::Admin;
-use wok_tests::process::{Ended, Program};
+use wok_tests::process::{Ended, Program, wok_binary};
 use wok_tests::zookeeper;
 
 /// A contender as kazoo names it; curator's naming is the default.
@@ -105,7 +105,9 @@ async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
             let here = arguments
                 .replace("127.0.0.1:2181", server.address())
                 .replace("/try", &zookeeper::unique_path());
-            let ended = Program::wok()?.args(here.split(' ')).run().await?;
+            // A shell reads it, since a person types it into one.
+            let line = ["exec \"$WOK\" ", &here].concat();
+            let ended = Program::shell(&line).env("WOK", wok_binary()?).run().await?;
             assert_eq!(ended.code(), Some(0), "{command}: {ended:?}");
             assert_ne!(ended.stdout, "", "{command}");
             played += 1;

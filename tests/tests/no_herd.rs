@@ -23,8 +23,9 @@ use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Match, Proxy};
 use wok_tests::zookeeper;
 
-/// Many, and few.
-const LENGTHS: [usize; 2] = [2, 100];
+/// Few and many that wait when the first release comes; two of the few when the last one does, so that
+/// somebody comes to the head of the line each time.
+const LENGTHS: [usize; 2] = [1 + RELEASES, 100];
 
 /// How many sessions the participants of a line share.
 const SESSIONS: usize = 10;

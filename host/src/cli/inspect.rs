@@ -8,12 +8,14 @@ mod words;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::exit::Failure;
-use super::next::{Next, module_word};
+use super::next::{Next, module_word, word};
 use super::output::Printer;
 use crate::guest::{
-    CompileCache, Engine, EngineOptions, Interface, Limits, Module, Operation, Pace, ValueType,
+    CompileCache, Engine, EngineOptions, Field, Interface, Limits, Module, Operation, Pace,
+    ValueType,
 };
 use crate::modules::ModuleSource;
 use promised::Promised;
@@ -87,47 +89,87 @@ fn next(source: &ModuleSource, interface: &Interface) -> Next {
     Next::new([before, hold, call, fork].into_iter().flatten())
 }
 
-/// The settings that a module cannot do without, as far as one of their type is easily thought of:
-/// a number is one. None if there are others.
+/// The settings that a module cannot do without, as options. None if one of them is no number: what a
+/// text has to be like its type does not say.
 fn settings(interface: &Interface) -> Option<String> {
     let fields = interface.configure.iter().flat_map(|config| &config.fields);
-    let needed = fields.filter(|field| !matches!(field.ty, ValueType::Option(_)));
-    needed
-        .map(|field| match field.ty {
-            ValueType::U8
-            | ValueType::U16
-            | ValueType::U32
-            | ValueType::U64
-            | ValueType::S8
-            | ValueType::S16
-            | ValueType::S32
-            | ValueType::S64 => Some(format!(" --config {}=1", field.name)),
-            _ => None,
-        })
-        .collect()
+    let needed = fields.filter(|field| is_needed(&field.ty));
+    let option =
+        |field: &Field| is_integer(&field.ty).then(|| format!(" --config {}=1", field.name));
+    needed.map(option).collect()
 }
 
-/// The operation to hold with and the one to ask with, if there are any that need no arguments. What
-/// an operation is for is told by its answer: a claim's holder is told its fence, and what answers
-/// nothing, as a release, makes no sense by itself.
-fn proposed(interface: &Interface) -> (Option<&str>, Option<&str>) {
-    let needs_nothing = |operation: &&Operation| {
-        let mut parameters = operation.parameters.iter();
-        parameters.all(|parameter| matches!(parameter.ty, ValueType::Option(_)))
-    };
-    let operations: Vec<(&str, Answers)> = interface
-        .operations
+/// The operation to hold with and the one to ask with, as they are typed: those that need no arguments,
+/// and others only where neither would be proposed. What an operation is for is told by its answer: a
+/// claim's holder is told its fence, and what answers nothing, as a release, makes no sense by itself.
+fn proposed(interface: &Interface) -> (Option<String>, Option<String>) {
+    let (plain, others): (Vec<_>, Vec<_>) = interface.operations.iter().partition(|operation| {
+        !operation.parameters.iter().any(|parameter| is_needed(&parameter.ty))
+    });
+    match first_to_hold_and_to_ask(&plain) {
+        (None, None) => first_to_hold_and_to_ask(&others),
+        found => found,
+    }
+}
+
+fn first_to_hold_and_to_ask(operations: &[&Operation]) -> (Option<String>, Option<String>) {
+    let operations: Vec<(String, Answers)> = operations
         .iter()
-        .filter(needs_nothing)
-        .map(|it| (it.name.as_str(), it.result.as_ref().map_or(Answers::Nothing, answers)))
+        .filter_map(|it| Some((typed(it)?, it.result.as_ref().map_or(Answers::Nothing, answers))))
         .collect();
     let first = |wanted: Answers| operations.iter().find(|(_, it)| *it == wanted);
     let [holding, answering] = [
         [Answers::Fence, Answers::FenceOrNone, Answers::Number],
         [Answers::Something, Answers::FenceOrNone, Answers::Number],
     ]
-    .map(|kinds| kinds.into_iter().find_map(first).map(|(name, _)| *name));
-    (holding, answering.filter(|name| holding != Some(name)))
+    .map(|kinds| kinds.into_iter().find_map(first).map(|(typed, _)| typed.clone()));
+    let answering = answering.filter(|typed| holding.as_ref() != Some(typed));
+    (holding, answering)
+}
+
+/// An operation and the arguments that it needs. None if one of them is not easily thought of.
+fn typed(operation: &Operation) -> Option<String> {
+    let needed = operation.parameters.iter().filter(|parameter| is_needed(&parameter.ty));
+    let mut words = vec![operation.name.clone()];
+    for parameter in needed {
+        words.push(given(&parameter.name, &parameter.ty)?);
+    }
+    Some(words.join(" "))
+}
+
+fn is_needed(ty: &ValueType) -> bool {
+    !matches!(ty, ValueType::Option(_))
+}
+
+/// An argument with some value of its type. None if one is not easily thought of.
+fn given(name: &str, ty: &ValueType) -> Option<String> {
+    let value = match some_value(ty)? {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    Some(word(&[name, "=", &value].concat()).into_owned())
+}
+
+fn some_value(ty: &ValueType) -> Option<Value> {
+    match ty {
+        ValueType::String => Some("a".into()),
+        ValueType::List(item) => Some(vec![some_value(item)?].into()),
+        ty => is_integer(ty).then(|| 1.into()),
+    }
+}
+
+fn is_integer(ty: &ValueType) -> bool {
+    matches!(
+        ty,
+        ValueType::U8
+            | ValueType::U16
+            | ValueType::U32
+            | ValueType::U64
+            | ValueType::S8
+            | ValueType::S16
+            | ValueType::S32
+            | ValueType::S64
+    )
 }
 
 /// What an operation answers, as far as it tells what the operation is for.
@@ -153,8 +195,17 @@ fn answers(ty: &ValueType) -> Answers {
             Answers::Fence => Answers::FenceOrNone,
             other => other,
         },
+        // Several claims at once.
+        ValueType::List(item) if answers(item) == Answers::Fence => Answers::Fence,
         ValueType::Record(record) if record.fields.iter().any(|field| field.name == "fence") => {
             Answers::Fence
+        }
+        ValueType::Variant(variant) => {
+            let mut carried = variant.cases.iter().filter_map(|case| case.ty.as_ref());
+            match carried.any(|ty| answers(ty) == Answers::Fence) {
+                true => Answers::FenceOrNone,
+                false => Answers::Something,
+            }
         }
         ValueType::U64 => Answers::Number,
         _ => Answers::Something,

@@ -38,7 +38,7 @@ pub(super) fn path_word(path: &Path) -> String {
 }
 
 /// A word as a shell takes it.
-fn word(text: &str) -> Cow<'_, str> {
+pub(super) fn word(text: &str) -> Cow<'_, str> {
     let is_plain =
         |character: char| character.is_alphanumeric() || "-_./:,@%+=".contains(character);
     if !text.is_empty() && text.chars().all(is_plain) {

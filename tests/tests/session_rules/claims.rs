@@ -335,7 +335,8 @@ async fn several_znodes_are_claimed_as_one_or_not_at_all() -> Result<()> {
     assert!(!seat.has_claim());
 
     room.proxy.clear_log();
-    let about = Match::any().under(&room.path);
+    // What was refused lets go of its watches, at any time.
+    let about = Match::opcode(Opcode::GetData).under(&room.path);
     room.proxy.inject(about.clone(), Action::StallReplies);
     let mut claiming = pin!(seat.claim_all(&paths));
     let in_one_trip = eventually("a read of each", async || {
