@@ -9,7 +9,7 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use wok::modules::stock_names;
+use wok::modules::{ModuleSource, stock_names};
 use wok_tests::admin::Admin;
 use wok_tests::process::{Ended, Program, wok_binary};
 use wok_tests::zookeeper;
@@ -113,6 +113,15 @@ async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
             played += 1;
         }
         assert!(played > 0, "nothing is proposed for {module}");
+    }
+    Ok(())
+}
+
+#[test]
+fn no_stock_component_is_larger_than_100_kb() -> Result<()> {
+    for module in stock_names() {
+        let size = ModuleSource::Stock(module.to_owned()).read(None)?.len();
+        assert!(size <= 100_000, "{module}: {size} bytes");
     }
     Ok(())
 }

@@ -89,14 +89,17 @@ fn next(source: &ModuleSource, interface: &Interface) -> Next {
     Next::new([before, hold, call, fork].into_iter().flatten())
 }
 
-/// The settings that a module cannot do without, as options. None if one of them is no number: what a
-/// text has to be like its type does not say.
+/// The settings that a module cannot do without, as options, and a number that is its only setting: it is
+/// what the module is about. None if one of them is no number: what a text has to be like its type does
+/// not say.
 fn settings(interface: &Interface) -> Option<String> {
-    let fields = interface.configure.iter().flat_map(|config| &config.fields);
-    let needed = fields.filter(|field| is_needed(&field.ty));
-    let option =
-        |field: &Field| is_integer(&field.ty).then(|| format!(" --config {}=1", field.name));
-    needed.map(option).collect()
+    let fields: Vec<_> = interface.configure.iter().flat_map(|config| &config.fields).collect();
+    let number = |name: &str, ty| is_integer(ty).then(|| format!(" --config {name}=1"));
+    if let [Field { name, ty: ValueType::Option(ty), .. }] = fields.as_slice() {
+        return Some(number(name, ty).unwrap_or_default());
+    }
+    let needed = fields.into_iter().filter(|field| is_needed(&field.ty));
+    needed.map(|field| number(&field.name, &field.ty)).collect()
 }
 
 /// The operation to hold with and the one to ask with, as they are typed: those that need no arguments,
