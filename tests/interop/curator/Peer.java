@@ -1,15 +1,21 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.atomic.AtomicValue;
 import org.apache.curator.framework.recipes.atomic.DistributedAtomicLong;
 import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
+import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
 import org.apache.curator.framework.recipes.leader.LeaderLatch;
 import org.apache.curator.framework.recipes.locks.InterProcessMultiLock;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
@@ -54,7 +60,8 @@ final class Peer {
                     "semaphore", new Semaphore(client),
                     "election", new Election(client),
                     "counter", new Counter(client),
-                    "barrier", new Barrier(client)));
+                    "barrier", new Barrier(client),
+                    "bench", new Bench(client)));
         }
     }
 
@@ -333,6 +340,81 @@ final class Peer {
                     return "";
                 default:
                     throw unknown(operation);
+            }
+        }
+    }
+
+    /**
+     * {@code double-barrier}, {@code semaphore} and {@code read-write-lock}, each with {@code <path>
+     * <members> <cycles>}: as many threads go through as many cycles; answers the seconds that takes.
+     * A semaphore is told its permits as well, and a read-write lock of how many cycles one writes.
+     */
+    private static final class Bench implements Recipe {
+        /** What a member does, again and again. */
+        private interface Cycle {
+            void play(int member, int number) throws Exception;
+        }
+
+        private final CuratorFramework client;
+
+        Bench(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            String path = arguments.get(0);
+            int members = Integer.parseInt(arguments.get(1));
+            int cycles = Integer.parseInt(arguments.get(2));
+            switch (operation) {
+                case "double-barrier":
+                    return play(members, cycles, (member, number) -> {
+                        DistributedDoubleBarrier barrier =
+                                new DistributedDoubleBarrier(client, path + "/" + number, members);
+                        barrier.enter();
+                        barrier.leave();
+                    });
+                case "semaphore":
+                    int permits = Integer.parseInt(arguments.get(3));
+                    return play(members, cycles, (member, number) -> {
+                        InterProcessSemaphoreV2 semaphore =
+                                new InterProcessSemaphoreV2(client, path, permits);
+                        semaphore.returnLease(semaphore.acquire());
+                    });
+                case "read-write-lock":
+                    int writes = Integer.parseInt(arguments.get(3));
+                    return play(members, cycles, (member, number) -> {
+                        InterProcessReadWriteLock both = new InterProcessReadWriteLock(client, path);
+                        boolean isWrite = (member + number) % writes == 0;
+                        InterProcessMutex lock = isWrite ? both.writeLock() : both.readLock();
+                        lock.acquire();
+                        lock.release();
+                    });
+                default:
+                    throw unknown(operation);
+            }
+        }
+
+        private static String play(int members, int cycles, Cycle cycle) throws Exception {
+            ExecutorService threads = Executors.newFixedThreadPool(members);
+            try {
+                List<Callable<Void>> all = new ArrayList<>();
+                for (int each = 0; each < members; each++) {
+                    int member = each;
+                    all.add(() -> {
+                        for (int number = 0; number < cycles; number++) {
+                            cycle.play(member, number);
+                        }
+                        return null;
+                    });
+                }
+                long started = System.nanoTime();
+                for (Future<Void> outcome : threads.invokeAll(all)) {
+                    outcome.get();
+                }
+                return Double.toString((System.nanoTime() - started) / 1e9);
+            } finally {
+                threads.shutdown();
             }
         }
     }

@@ -9,6 +9,8 @@ waiting. The end of standard input ends the session.
 import logging
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 from kazoo.client import KazooClient
 from kazoo.recipe.lock import Lock
@@ -110,6 +112,55 @@ class BarrierRecipe:
         self.client.Barrier(path).remove()
 
 
+class BenchRecipe:
+    """`double-barrier`, `semaphore` and `read-write-lock`, each with `<path> <members> <cycles>`.
+
+    As many threads go through as many cycles; answers the seconds that takes. A semaphore is told
+    its permits as well, and a read-write lock of how many cycles one writes.
+    """
+
+    def __init__(self, client):
+        self.client = client
+
+    def double_barrier(self, path, members, cycles):
+        def cycle(_, number):
+            barrier = self.client.DoubleBarrier(f"{path}/{number}", int(members))
+            barrier.enter()
+            barrier.leave()
+
+        return self.play(members, cycles, cycle)
+
+    def semaphore(self, path, members, cycles, permits):
+        def cycle(_, __):
+            with self.client.Semaphore(path, max_leases=int(permits)):
+                pass
+
+        return self.play(members, cycles, cycle)
+
+    def read_write_lock(self, path, members, cycles, writes):
+        def cycle(member, number):
+            writes_now = (member + number) % int(writes) == 0
+            lock = self.client.WriteLock(path) if writes_now else self.client.ReadLock(path)
+            with lock:
+                pass
+
+        return self.play(members, cycles, cycle)
+
+    @staticmethod
+    def play(members, cycles, cycle):
+        members, cycles = int(members), int(cycles)
+
+        def play_one(member):
+            for number in range(cycles):
+                cycle(member, number)
+
+        with ThreadPoolExecutor(members) as pool:
+            started = time.monotonic()
+            for outcome in [pool.submit(play_one, member) for member in range(members)]:
+                outcome.result()
+            return time.monotonic() - started
+
+
 def serve(recipes):
     print("ready", flush=True)
     for line in sys.stdin:
@@ -133,6 +184,7 @@ def main():
                 "read-write-lock": ReadWriteLockRecipe(client),
                 "election": ElectionRecipe(client),
                 "barrier": BarrierRecipe(client),
+                "bench": BenchRecipe(client),
             }
         )
     finally:

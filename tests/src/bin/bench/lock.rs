@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
-use serde_json::Value;
+use anyhow::Result;
+use serde_json::json;
 use wok::Host;
-use wok::guest::{Arguments, Limits, Module, Mount};
-use wok::modules::ModuleSource;
-use wok::participant::{Answer, Call, Follower, Join, Participant};
-use wok::session::{Failure, SeatLimits, Session};
+use wok::guest::{Arguments, Limits};
+use wok::participant::{Follower, Participant};
+use wok::session::{Failure, Session};
+
+use crate::stock::{self, Recipe};
 
 /// The stock lock at a mount.
 pub(crate) struct Lock {
-    module: Module,
-    mount: Mount,
+    recipe: Recipe,
     acquire: Arguments,
     release: Arguments,
 }
@@ -27,13 +27,11 @@ pub(crate) struct Contender {
 
 impl Lock {
     pub(crate) fn load(host: &Host, mount: &str) -> Result<Self> {
-        let module = host.load(&ModuleSource::Stock("lock".to_owned()), None)?;
-        let nothing = Value::Null;
+        let recipe = Recipe::load(host, "lock", mount, json!({}))?;
         Ok(Lock {
-            acquire: module.arguments("acquire", &nothing)?,
-            release: module.arguments("release", &nothing)?,
-            mount: Mount::new(mount)?,
-            module,
+            acquire: recipe.operation("acquire")?,
+            release: recipe.operation("release")?,
+            recipe,
         })
     }
 
@@ -53,21 +51,7 @@ impl Lock {
         host: &Host,
         session: &Arc<Session>,
     ) -> Result<(Contender, Follower), Failure> {
-        let config = match self.module.configuration(None) {
-            Ok(config) => config,
-            Err(errors) => return Err(Failure::Invalid(errors.to_string())),
-        };
-        let join = Join {
-            recipe: self.module.name().to_owned(),
-            module: self.module.clone(),
-            mount: self.mount.clone(),
-            config,
-            limits,
-            seat: SeatLimits::default(),
-            owner: String::new(),
-            witness: None,
-        };
-        let (participant, follower) = Participant::join(host.tasks(), session, join)?;
+        let (participant, follower) = self.recipe.join_within(limits, host, session)?;
         let (acquire, release) = (self.acquire.clone(), self.release.clone());
         Ok((Contender { participant, acquire, release }, follower))
     }
@@ -76,20 +60,11 @@ impl Lock {
 impl Contender {
     /// Waits in line for the lock.
     pub(crate) async fn acquire(&self) -> Result<()> {
-        let answer = self.call(&self.acquire).await?;
-        ensure!(answer.claim.is_some(), "acquire answered {:?}", answer.value);
-        Ok(())
+        stock::hold(&self.participant, &self.acquire).await
     }
 
     /// Gives it back.
     pub(crate) async fn release(&self) -> Result<()> {
-        let answer = self.call(&self.release).await?;
-        ensure!(answer.value.is_ok(), "release answered {:?}", answer.value);
-        Ok(())
-    }
-
-    async fn call(&self, arguments: &Arguments) -> Result<Answer> {
-        let call = Call { arguments: arguments.clone(), deadline: None, withdrawn: None };
-        Ok(self.participant.call(call).await?)
+        stock::give_back(&self.participant, &self.release).await
     }
 }

@@ -10,12 +10,13 @@
 //! - [`cycle`]: an acquire and its release with nobody else about.
 //! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
 //! - [`contention`]: many participants of one lock, on one session.
+//! - [`recipes`]: double barrier, semaphore and read-write lock, beside Curator and kazoo as well.
 //! - [`heartbeats`]: what a session costs the ensemble.
 //! - [`kill`]: the hand-over after a crash.
 //! - [`embedded`]: wok's own server beside Apache ZooKeeper.
 //! - [`simulation`]: runs of the lock in simulation.
 //!
-//! [`native`] is the baseline: the same lock, written against the client crate by hand, on a
+//! [`native`] is the baseline: the same recipes, written against the client crate by hand, on a
 //! runtime of its own. [`ground`] is what all share: the server, the runtimes, the host.
 
 mod contention;
@@ -29,9 +30,11 @@ mod limits;
 mod lock;
 mod measure;
 mod native;
+mod recipes;
 mod report;
 mod sandbox;
 mod simulation;
+mod stock;
 mod waiters;
 
 use std::process::ExitCode;
@@ -52,6 +55,7 @@ const BENCHES: &[Bench] = &[
     ("cycle", cycle::bench),
     ("limits", limits::bench),
     ("contention", contention::bench),
+    ("recipes", recipes::bench),
     ("heartbeats", heartbeats::bench),
     ("kill", kill::bench),
     ("embedded", embedded::bench),

@@ -1,10 +1,25 @@
-//! The baseline: the lock's recipe against the client crate alone, as a good program would have it.
+//! The baseline: the recipes against the client crate alone, as a good program would have them. The
+//! lock is here.
+
+mod double_barrier;
+mod read_write_lock;
+mod semaphore;
 
 use anyhow::{Context, Result};
 use uuid::Uuid;
 use zookeeper_client::{Acls, Client, CreateMode, Error, EventType, OneshotWatcher};
 
 use crate::ground::SESSION_TIMEOUT;
+
+pub(crate) use double_barrier::DoubleBarrier;
+pub(crate) use read_write_lock::ReadWriteLock;
+pub(crate) use semaphore::Semaphore;
+
+/// What follows the id in a contender's name.
+const LOCK: &str = "-lock-";
+
+/// Of ZooKeeper's sequential names.
+const COUNTER_DIGITS: usize = 10;
 
 /// Opens a session on the runtime this is called in.
 pub(crate) async fn connect(address: &str) -> Result<Client> {
@@ -28,18 +43,16 @@ impl Lock {
     /// Creates the directory if it is not there. Not as a container: the server would remove it
     /// between two cycles now and then.
     pub(crate) async fn new(client: Client, directory: &str) -> Result<Self> {
-        let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
-        match client.create(directory, b"", &options).await {
-            Ok(_) | Err(Error::NodeExists) => Ok(Lock { client, directory: directory.to_owned() }),
-            Err(error) => Err(error).with_context(|| format!("create {directory}")),
-        }
+        make(&client, directory).await?;
+        Ok(Lock { client, directory: directory.to_owned() })
     }
 
     /// Takes the lock, watches the own znode as a holder that relies on the lock does, and gives it
     /// back.
     pub(crate) async fn cycle_alone(&self) -> Result<()> {
-        let (path, name) = self.contend().await?;
-        anyhow::ensure!(self.predecessor(&name).await?.is_none(), "{path}: somebody is ahead");
+        let (path, name) = self.contend(LOCK).await?;
+        let ahead = self.predecessor(&name, |_| true).await?;
+        anyhow::ensure!(ahead.is_none(), "{path}: somebody is ahead");
         let (_, _, own) = self.client.get_and_watch_data(&path).await?;
         self.release(Held { path }).await?;
         // The deletion has fired it: dropping it sends nothing.
@@ -54,10 +67,21 @@ impl Lock {
 
     /// The same, and drops something when it stands in line and watches, or holds at once.
     pub(crate) async fn acquire_and_tell<T>(&self, joining: T) -> Result<Held> {
+        self.stand(LOCK, |_| true, joining).await
+    }
+
+    /// Waits until nobody is ahead of those who are in the way.
+    async fn stand<T>(
+        &self,
+        kind: &str,
+        is_in_the_way: impl Fn(&str) -> bool,
+        joining: T,
+    ) -> Result<Held> {
         let mut joining = Some(joining);
-        let (path, name) = self.contend().await?;
-        while let Some(predecessor) = self.predecessor(&name).await? {
-            if let Some(watch) = self.watch(&predecessor).await? {
+        let (path, name) = self.contend(kind).await?;
+        while let Some(predecessor) = self.predecessor(&name, &is_in_the_way).await? {
+            let path = format!("{}/{predecessor}", self.directory);
+            if let Some(watch) = watch(&self.client, &path).await? {
                 drop(joining.take());
                 until_deleted(watch).await?;
             }
@@ -71,30 +95,42 @@ impl Lock {
     }
 
     /// Answers the path and the name of the new znode.
-    async fn contend(&self) -> Result<(String, String)> {
-        let stem = format!("_c_{}-lock-", Uuid::new_v4().hyphenated());
+    async fn contend(&self, kind: &str) -> Result<(String, String)> {
+        let stem = format!("_c_{}{kind}", Uuid::new_v4().hyphenated());
         let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
         let path = format!("{}/{stem}", self.directory);
         let (_, sequence) = self.client.create(&path, b"", &options).await?;
         Ok((format!("{path}{sequence}"), format!("{stem}{sequence}")))
     }
 
-    /// The name of the next one ahead.
-    async fn predecessor(&self, own: &str) -> Result<Option<String>> {
+    /// The name of the next one ahead that is in the way.
+    async fn predecessor(
+        &self,
+        own: &str,
+        is_in_the_way: impl Fn(&str) -> bool,
+    ) -> Result<Option<String>> {
         let names = self.client.list_children(&self.directory).await?;
         let own = counter(own);
-        let ahead = names.into_iter().filter(|name| counter(name) < own);
+        let ahead = names.into_iter().filter(|name| counter(name) < own && is_in_the_way(name));
         Ok(ahead.max_by_key(|name| counter(name)))
     }
+}
 
-    /// None if the znode is gone.
-    async fn watch(&self, name: &str) -> Result<Option<OneshotWatcher>> {
-        let path = format!("{}/{name}", self.directory);
-        match self.client.get_and_watch_data(&path).await {
-            Ok((_, _, watch)) => Ok(Some(watch)),
-            Err(Error::NoNode) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+/// Creates a znode that stays, unless it is there.
+async fn make(client: &Client, path: &str) -> Result<()> {
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    match client.create(path, b"", &options).await {
+        Ok(_) | Err(Error::NodeExists) => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("create {path}")),
+    }
+}
+
+/// None if the znode is gone.
+async fn watch(client: &Client, path: &str) -> Result<Option<OneshotWatcher>> {
+    match client.get_and_watch_data(path).await {
+        Ok((_, _, watch)) => Ok(Some(watch)),
+        Err(Error::NoNode) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -105,5 +141,5 @@ async fn until_deleted(watch: OneshotWatcher) -> Result<()> {
 }
 
 fn counter(name: &str) -> Option<u32> {
-    name.rsplit_once('-')?.1.parse().ok()
+    name.get(name.len().checked_sub(COUNTER_DIGITS)?..)?.parse().ok()
 }
