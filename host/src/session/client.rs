@@ -34,6 +34,7 @@ pub(super) struct Client {
     tasks: Tasks,
     /// None once closed: dropping the last clone is how the crate closes a session.
     client: Mutex<Option<zk::Client>>,
+    states: zk::StateWatcher,
     connection: watch::Receiver<Connection>,
 }
 
@@ -98,6 +99,7 @@ impl Client {
             timeout: client.session_timeout(),
             options: options.clone(),
             tasks: tasks.clone(),
+            states: client.state_watcher(),
             connection: follow(client.state_watcher(), ports, tasks),
             client: Mutex::new(Some(client)),
         })
@@ -182,11 +184,10 @@ impl Ensemble for Client {
 
     fn close(&self) -> BoxFuture<'static, ()> {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let states = client.as_ref().map(zk::Client::state_watcher);
         // The last clone's drop is what closes; requests under way hold clones of their own.
         drop(client);
+        let mut states = self.states.clone();
         async move {
-            let Some(mut states) = states else { return };
             while !states.peek_state().is_terminated() {
                 states.changed().await;
             }

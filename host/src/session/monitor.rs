@@ -14,8 +14,18 @@ use super::request::{Request, Watching, Write};
 use super::state::{SessionLoss, SessionState};
 use super::timing::TICK;
 
-/// Watches over a session until it is lost.
+/// Watches over a session until it is lost and nobody is on it any more.
 pub(super) async fn run(core: Arc<Core>) {
+    until_lost(&core).await;
+    // The server may have heard of the session all the time, and whoever opened it may keep it: then
+    // what was held would stay, and others would wait for it for ever.
+    let mut participants = core.budget.participants();
+    if participants.wait_for(|participants| *participants == 0).await.is_ok() {
+        core.ensemble().close().await;
+    }
+}
+
+async fn until_lost(core: &Arc<Core>) {
     let mut connection = core.ensemble().connection();
     let mut ticks = tokio::time::interval(TICK.min(core.timing().heartbeat() / 2));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -43,18 +53,18 @@ pub(super) async fn run(core: Arc<Core>) {
         if now_up == Connection::Up && core.omits(Omission::ContactDeadline) {
             core.believe();
         }
-        judge(&core, now_up);
+        judge(core, now_up);
         if now_up == Connection::Up {
             let (now, timing) = (core.now(), core.timing());
             let since_asked = now.saturating_duration_since(asked).min(core.silence());
             if since_asked >= timing.heartbeat() {
                 (asked, reminded) = (now, now);
-                under_way.push(beat(&core, heartbeat(&core)));
+                under_way.push(beat(core, heartbeat(core)));
             } else if !under_way.is_empty()
                 && now.saturating_duration_since(reminded) >= timing.reminder()
             {
                 reminded = now;
-                under_way.push(beat(&core, reminder()));
+                under_way.push(beat(core, reminder()));
             }
         }
     }
