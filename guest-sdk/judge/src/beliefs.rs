@@ -131,8 +131,21 @@ impl<'a> Gone<'a> {
             return None;
         }
         let timeout = case.truth.timeout_us(contender.owner);
-        let delay = if was_foreseeable { 0 } else { timeout };
-        Some(Gone { case, belief, contender, when, news: when.us.saturating_add(delay) })
+        let told =
+            |us: u64, was_foreseeable| us.saturating_add(if was_foreseeable { 0 } else { timeout });
+        let under_way = replaced.and(case.people.call_at(belief.who, when.at));
+        let news = match under_way {
+            None => told(when.us, was_foreseeable),
+            // It asked for the exchange itself, and from then on relies on no more than it is to get:
+            // until it is answered, or that goes as well.
+            Some(call) => {
+                let answered = call.answered.map(|(answered, _)| told(answered.us, false));
+                let gone = replaced.and_then(|it| it.deleted);
+                let gone = gone.map(|gone| told(gone.when.us, gone.was_foreseeable));
+                answered.into_iter().chain(gone).min()?
+            }
+        };
+        Some(Gone { case, belief, contender, when, news })
     }
 
     /// When the participant must have been told, since a host that is stopped can tell nothing.

@@ -198,6 +198,25 @@ fn r1_a_downgrade_whose_end_is_not_told_is_a_writer_that_goes_on() {
 }
 
 #[test]
+fn r1_a_writer_whose_downgrade_is_not_answered_is_beside_readers_while_its_new_place_is_there() {
+    // The downgrade is done, its reply is lost, and the next reader is let in.
+    let unanswered = || {
+        let mut story = Story::new();
+        story.writes(1, 0).win(1).reads(2, 1).watch(2, 1);
+        let (old, new) = (story.contender(1), story.place_of_a_reader(1));
+        story.invoke(1, "downgrade").replace(1, &new).event(2, "deleted", &old).win(2);
+        story
+    };
+    let mut story = unanswered();
+    story.wait(2 * TIMEOUT_MS).lose(1).answer(1, Outcome::Ended).expire(1);
+    assert_eq!(judge(&story), []);
+
+    let mut story = unanswered();
+    story.expire(1).wait(TIMEOUT_MS).lose(1).answer(1, Outcome::Ended);
+    check(&story, "R1");
+}
+
+#[test]
 fn r2_an_upgrade_that_is_granted_or_stands_in_line_is_rejected() {
     let mut story = Story::new();
     story.reads(1, 0).win(1).invoke(1, "acquire-write");
