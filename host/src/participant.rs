@@ -12,7 +12,7 @@ mod notice;
 mod task;
 mod voice;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -68,7 +68,8 @@ impl std::fmt::Debug for Join {
 pub struct Participant {
     id: Arc<str>,
     mailbox: Mailbox<Box<Request>>,
-    seat: Arc<Seat>,
+    /// Its task's: one that has ended leaves its seat, whoever keeps it.
+    seat: Weak<Seat>,
     session: Arc<Session>,
 }
 
@@ -129,7 +130,7 @@ impl Participant {
             let _last_word = last_word;
             task.run(starting.await).await;
         });
-        let session = Arc::clone(session);
+        let (seat, session) = (Arc::downgrade(&seat), Arc::clone(session));
         (Participant { id, mailbox, seat, session }, follower)
     }
 
@@ -152,7 +153,7 @@ impl Participant {
         let answer = answer.await.unwrap_or(Err(CallError::Ended));
         match answer {
             // It may have waited here for long, as where this process was stopped.
-            Ok(Answer { claim: Some(_), .. }) if !self.seat.is_live() => Err(CallError::Ended),
+            Ok(Answer { claim: Some(_), .. }) if !self.is_live() => Err(CallError::Ended),
             answer => answer,
         }
     }
@@ -164,13 +165,17 @@ impl Participant {
 
     /// Whether the participant holds a claim at this very moment, as far as anyone can know.
     pub fn holds(&self) -> bool {
-        self.seat.has_claim() && self.seat.is_live()
+        holds(&self.seat)
+    }
+
+    fn is_live(&self) -> bool {
+        self.seat.upgrade().is_some_and(|seat| seat.is_live())
     }
 
     /// Something that runs only while `held` is held: as long as the token lives, the claim's
     /// znodes are not deleted by this host. None if the claim is lost, given up, or about to be.
     pub fn depend(&self, held: &Held) -> Option<TaskTrackerToken> {
-        self.seat.depend(held)
+        self.seat.upgrade()?.depend(held)
     }
 
     /// Until when what is held may be relied on without hearing more.
@@ -181,10 +186,10 @@ impl Participant {
     /// Says, whenever it is asked, until when what is held may be relied on; none while nothing is
     /// held. It keeps nothing of the participant alive.
     pub fn tenure(&self) -> impl Fn() -> Option<Boottime> + Send + 'static {
-        let (seat, session) = (Arc::downgrade(&self.seat), Arc::downgrade(&self.session));
+        let (seat, session) = (Weak::clone(&self.seat), Arc::downgrade(&self.session));
         move || {
-            let is_held = seat.upgrade().is_some_and(|seat| seat.has_claim() && seat.is_live());
-            session.upgrade().filter(|_| is_held).map(|session| session.deadline())
+            let session = session.upgrade().filter(|_| holds(&seat))?;
+            Some(session.deadline())
         }
     }
 
@@ -198,4 +203,9 @@ impl Drop for Participant {
     fn drop(&mut self) {
         self.mailbox.leave();
     }
+}
+
+/// Whether the one whose seat this is holds a claim, as far as anyone can know.
+fn holds(seat: &Weak<Seat>) -> bool {
+    seat.upgrade().is_some_and(|seat| seat.has_claim() && seat.is_live())
 }

@@ -3,11 +3,14 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use wok::session::{Failure, Fence, Refusal, Request, SessionLoss, SessionState, Watching};
+use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
-use wok_tests::proxy::{Action, Cut, Direction, Match};
+use wok_tests::proxy::{Action, Cut, Direction, Match, Proxy};
+use wok_tests::stock::Stock;
+use wok_tests::zookeeper;
 
 use crate::room::{LONG_TIMEOUT, Room, contender, hold, round_trip, set, watch_data};
 
@@ -67,6 +70,25 @@ async fn a_session_that_was_given_up_stays_lost_when_the_connection_comes_back()
     drop(seat);
     room.admin.wait_gone(&path).await?;
     within("the session's end", room.session.close()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_participant_held_goes_when_it_ends_though_its_caller_keeps_it() -> Result<()> {
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let proxy = Proxy::start(zookeeper::shared().await.address())?;
+    let lock = Stock::open(&proxy.address(), "lock", &zookeeper::unique_path()).await?;
+    let (participant, follower) = lock.join()?;
+    let claim = lock.call(&participant, "acquire").await?.claim;
+    let path = claim.context("the lock is held")?.path;
+    // The server hears of this session all the time, and will not expire it.
+    proxy.stall(Direction::Replies);
+    let loss = within("the loss", participant.session().until_lost()).await?;
+    assert_eq!(loss, SessionLoss::Deadline);
+    proxy.heal();
+    admin.wait_gone(&path).await?;
+    assert!(!participant.holds() && participant.tenure()().is_none());
+    drop((participant, follower));
     Ok(())
 }
 
