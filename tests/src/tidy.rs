@@ -73,7 +73,7 @@ pub struct Check {
 }
 
 /// All the rules.
-pub const CHECKS: [Check; 14] = [
+pub const CHECKS: [Check; 15] = [
     Check { name: "modules are name.rs, not mod.rs", run: layout::no_mod_rs },
     Check { name: "no module is called utils and the like", run: layout::no_vague_names },
     Check { name: "no file is longer than 600 lines", run: layout::no_long_files },
@@ -88,6 +88,7 @@ pub const CHECKS: [Check; 14] = [
     Check { name: "no test sleeps", run: rust::no_sleeps },
     Check { name: "every allow has a reason", run: rust::reasoned_allows },
     Check { name: "no blanks at line ends, no paths of a machine", run: text::clean_text },
+    Check { name: "documents name tests that exist", run: text::tests_that_exist },
 ];
 
 /// The files under version control and those that are about to be, as far as they are text.

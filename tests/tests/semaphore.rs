@@ -9,5 +9,7 @@
 
 #[path = "semaphore/commands.rs"]
 mod commands;
+#[path = "semaphore/refusals.rs"]
+mod refusals;
 #[path = "semaphore/requests.rs"]
 mod requests;

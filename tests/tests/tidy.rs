@@ -204,3 +204,15 @@ fn blanks_and_machine_paths_are_found() {
     let expected = ["a.md:1", "b.rs:1", "d.md:1"];
     check("no blanks at line ends, no paths of a machine", &files, &expected);
 }
+
+#[test]
+fn a_test_that_a_document_names_and_nobody_has_is_found() {
+    let files = [
+        ("tests/a.rs", "fn what_is_there_is_named() {}\n"),
+        ("tests/mutants/forgets-it.patch", ""),
+        ("README.md", "`what_is_there_is_named`; the mutants `forgets-it` and `keeps-it`\n`a_b`\n"),
+        ("docs/a.md", "the mutant `forgets-it`\n`what_is_gone_is_named`, `some-setting`\n"),
+    ];
+    let expected = ["README.md:1", "docs/a.md:2"];
+    check("documents name tests that exist", &files, &expected);
+}

@@ -13,6 +13,7 @@ use super::joining::{self, Called, Joining, Ready, Target, stopping};
 use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
 use super::signals;
 use crate::epochs::Joined;
+use crate::guest::values;
 use crate::participant::{self, Answer, CallError, Ending, Follower, Notice, Participant};
 
 /// Call one operation of any module, and print its answer as JSON.
@@ -79,7 +80,10 @@ async fn call_on(
             }
             Ok(value)
         }
-        Ok(Answer { value: Err(error), .. }) => Err(Failure::Module(format!("{what}: {error}"))),
+        Ok(Answer { value: Err(error), .. }) => {
+            let error = values::error_in_words(&error);
+            Err(Failure::Module(format!("{what}: {error}")))
+        }
         Err(CallError::Cancelled) => {
             Err(Failure::NotAcquired(format!("{what}: no answer within --wait")))
         }

@@ -18,6 +18,7 @@ use super::signals;
 use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
 use crate::guardian::{self, Attendance, GuardedCommand};
+use crate::guest::values;
 use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
 use crate::participant::{Ending, Follower, Notice, Participant};
 use crate::session::{Held, Timing};
@@ -196,7 +197,10 @@ impl Contender<'_> {
             Attempt::Cancelled | Attempt::Ended(Ending::Left) => {
                 Err(Failure::NotAcquired(format!("{what}: not held within --wait")))
             }
-            Attempt::Refused(error) => Err(Failure::Module(format!("{what}: {error}"))),
+            Attempt::Refused(error) => {
+                let error = values::error_in_words(&error);
+                Err(Failure::Module(format!("{what}: {error}")))
+            }
             Attempt::Busy => Err(Failure::Module(format!("{what}: busy"))),
             Attempt::Ended(ending) => Err(Failure::of_ending(what, ending)),
         }

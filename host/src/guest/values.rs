@@ -21,12 +21,29 @@ pub(super) use reader::{read_fields, read_record};
 pub use schema::{arguments_schema, config_schema};
 pub(super) use writer::write_optional;
 
+use std::borrow::Cow;
+
+use serde_json::Value;
+
 /// The largest integer up to which a double, and so every reader of JSON, knows all integers.
 const EXACT: u64 = 1 << 53;
 
 /// A 64-bit number as JSON: beyond what every reader of JSON knows exactly, as a decimal string.
-pub fn unsigned(value: u64) -> serde_json::Value {
+pub fn unsigned(value: u64) -> Value {
     if value <= EXACT { value.into() } else { value.to_string().into() }
+}
+
+/// An operation's error for people: the name of its case, and the text if the case has one. Anything
+/// else stays JSON.
+pub fn error_in_words(error: &Value) -> Cow<'_, str> {
+    if let Value::String(case) = error {
+        return Cow::Borrowed(case);
+    }
+    let mut cases = error.as_object().into_iter().flatten();
+    match (cases.next(), cases.next()) {
+        (Some((case, Value::String(text))), None) => Cow::Owned(format!("{case}: {text}")),
+        _ => Cow::Owned(error.to_string()),
+    }
 }
 
 #[cfg(test)]

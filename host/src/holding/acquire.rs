@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::guest::Arguments;
+use crate::guest::{Arguments, values};
 use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
 use crate::session::Held;
 
@@ -35,7 +35,9 @@ impl fmt::Display for Attempt {
             Attempt::Held(held) => write!(f, "holding {} with fence {}", held.path, held.fence),
             Attempt::NotHeld(answer) => write!(f, "no claim: it answered {answer}"),
             Attempt::Cancelled => f.write_str("cancelled"),
-            Attempt::Refused(error) => write!(f, "it answered the error {error}"),
+            Attempt::Refused(error) => {
+                write!(f, "it answered the error {}", values::error_in_words(error))
+            }
             Attempt::Busy => f.write_str("another operation is under way"),
             Attempt::Ended(ending) => ending.fmt(f),
         }

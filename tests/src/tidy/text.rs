@@ -1,5 +1,6 @@
 //! Every file's text.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::{File, Finding};
@@ -42,4 +43,45 @@ pub(super) fn clean_text(files: &[File]) -> Vec<Finding> {
         found
     };
     files.iter().flat_map(findings).collect()
+}
+
+/// Documents say which test shows what they promise, and which mutant. One that is renamed or gone shows
+/// nothing any more.
+pub(super) fn tests_that_exist(files: &[File]) -> Vec<Finding> {
+    let (documents, sources): (Vec<_>, Vec<_>) =
+        files.iter().partition(|file| file.path.ends_with(".md"));
+    let is_of_a_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let mut known: HashSet<&str> =
+        sources.iter().flat_map(|file| file.text.split(|it| !is_of_a_word(it))).collect();
+    let patches = files.iter().filter_map(|file| file.path.strip_suffix(".patch"));
+    known.extend(patches.filter_map(|path| path.rsplit('/').next()));
+    let mut found = Vec::new();
+    for file in documents {
+        for (number, line) in file.lines() {
+            let unknown = named_tests(line).filter(|name| !known.contains(name));
+            found.extend(unknown.map(|name| {
+                file.finding(
+                    number,
+                    format!("there is no {name}: name the test that took its place"),
+                )
+            }));
+        }
+    }
+    found
+}
+
+/// What a line names in backticks as a test, by its four words or more, or as a mutant, behind that word.
+fn named_tests(line: &str) -> impl Iterator<Item = &str> {
+    let mut is_of_mutants = false;
+    line.split('`').enumerate().filter_map(move |(index, part)| {
+        if index % 2 == 0 {
+            let goes_on = is_of_mutants && [", ", " and "].contains(&part);
+            is_of_mutants = goes_on || part.ends_with("mutant ") || part.ends_with("mutants ");
+            return None;
+        }
+        let mut letters = part.chars();
+        let is_test = letters.all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_')
+            && part.matches('_').count() >= 3;
+        (is_test || is_of_mutants).then_some(part)
+    })
 }

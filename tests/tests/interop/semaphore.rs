@@ -1,6 +1,7 @@
 //! `semaphore` beside Curator's `InterProcessSemaphoreV2`.
 
 use anyhow::{Result, ensure};
+use wok_tests::admin::Admin;
 use wok_tests::peers::Peer;
 use wok_tests::process::{Program, Running};
 use wok_tests::zookeeper;
@@ -50,4 +51,27 @@ async fn the_permits_of_a_curator_that_dies_go_to_wok() -> Result<()> {
     curator.kill();
     next.wait_for_text("holding").await?;
     give_back(next).await
+}
+
+#[tokio::test]
+async fn a_child_of_somebody_else_is_a_lease_for_both_and_a_place_for_none() -> Result<()> {
+    let path = zookeeper::unique_path();
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let mut curator = Peer::curator(zookeeper::shared().await.address()).await?;
+    let first = wok(&path, 1).await?;
+    first.wait_for_text("holding").await?;
+    for part in ["locks", "leases"] {
+        admin.create(&format!("{path}/{part}/a note"), b"").await?;
+    }
+    let none = curator.call(&format!("semaphore try {path} 2 1 500")).await?;
+    assert_eq!(none, "none", "one is held, and the note counts");
+    let second = wok(&path, 1).await?;
+    second.wait_for_text("standing in line").await?;
+    assert!(!second.lines().iter().any(|line| line.text.contains("holding")));
+    admin.delete(&format!("{path}/leases/a note")).await?;
+    second.wait_for_text("holding").await?;
+    give_back(first).await?;
+    curator.call(&format!("semaphore acquire {path} 2 1")).await?;
+    curator.call("semaphore release").await?;
+    give_back(second).await
 }

@@ -77,7 +77,7 @@ async fn a_session_that_was_given_up_stays_lost_when_the_connection_comes_back()
 async fn what_a_participant_held_goes_when_it_ends_though_its_caller_keeps_it() -> Result<()> {
     let admin = Admin::connect(zookeeper::shared().await.address()).await?;
     let proxy = Proxy::start(zookeeper::shared().await.address())?;
-    let lock = Stock::open(&proxy.address(), "lock", &zookeeper::unique_path()).await?;
+    let lock = Stock::open(proxy.address(), "lock", &zookeeper::unique_path()).await?;
     let (participant, follower) = lock.join()?;
     let claim = lock.call(&participant, "acquire").await?.claim;
     let path = claim.context("the lock is held")?.path;

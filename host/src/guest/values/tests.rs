@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wasmtime::component::Val;
 
+use super::error_in_words;
 use super::reader::{read_fields, read_record};
 use super::schema::schema;
 use super::writer::write;
@@ -351,4 +352,13 @@ proptest! {
         let (again, _) = through(&ty, &written).unwrap();
         prop_assert_eq!(again, value);
     }
+}
+
+#[test]
+fn an_error_in_words_names_its_case_and_its_text() {
+    let of = |error: Value| error_in_words(&error).into_owned();
+    assert_eq!(of(json!("no-node")), "no-node");
+    assert_eq!(of(json!({ "invalid": "release: not held" })), "invalid: release: not held");
+    assert_eq!(of(json!({ "refused": { "code": -4 } })), r#"{"refused":{"code":-4}}"#);
+    assert_eq!(of(json!({ "a": "b", "c": "d" })), r#"{"a":"b","c":"d"}"#);
 }
