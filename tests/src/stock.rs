@@ -19,7 +19,7 @@ use crate::patience::within;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Participants of one host at a time, as many as a test needs.
-const PARTICIPANTS: u32 = 4;
+const PARTICIPANTS: u32 = 32;
 
 /// A stock recipe at a path, on a host and a session of its own.
 #[derive(Debug)]

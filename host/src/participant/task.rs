@@ -215,10 +215,17 @@ impl Task {
         if let Ending::Lost(loss) = &ending {
             self.line.tell(Notice::Lost(loss.clone()));
         }
-        self.seat.until_independent().await;
-        // Before the clean-up, so that nothing is created after it.
-        if let Some(instance) = instance {
-            instance.end().await;
+        let let_go = async {
+            self.seat.until_independent().await;
+            // Before the clean-up, so that nothing is created after it.
+            if let Some(instance) = instance {
+                instance.end().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = let_go => {}
+            () = self.seat.follow_claims() => {}
         }
         self.seat.retire().await;
         self.line.tell(Notice::Ended(ending));

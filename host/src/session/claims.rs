@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -521,14 +521,7 @@ impl Seat {
     async fn next_event(&self) -> (String, i64, Event) {
         loop {
             let changed = self.claims_changed.notified();
-            let fired = std::future::poll_fn(|cx| {
-                for part in self.claims().parts.iter_mut().filter(|part| part.ending.is_none()) {
-                    if let Poll::Ready(event) = part.watch.poll_fired(cx) {
-                        return Poll::Ready((part.path.clone(), part.czxid, event));
-                    }
-                }
-                Poll::Pending
-            });
+            let fired = std::future::poll_fn(|cx| self.poll_parts(cx));
             // Cancel-safe: a fired watch stays fired, a missed notice only means another look.
             tokio::select! {
                 biased;
@@ -536,6 +529,29 @@ impl Seat {
                 () = changed => {}
             }
         }
+    }
+
+    /// Looks at all of them. Those that are being deleted by us as well: the read that arms their watch
+    /// has taken room on the session, and the deletion may be waiting for that.
+    fn poll_parts(&self, cx: &mut Context<'_>) -> Poll<(String, i64, Event)> {
+        let mut first = Poll::Pending;
+        for part in &mut self.claims().parts {
+            let fired = part.watch.poll_fired(cx);
+            if let (Poll::Ready(event), None, Poll::Pending) = (fired, part.ending, &first) {
+                first = Poll::Ready((part.path.clone(), part.czxid, event));
+            }
+        }
+        first
+    }
+
+    /// Keeps the reads going that arm the watches of claims, while somebody waits for something else
+    /// for whom no loss matters any more. Never completes.
+    pub async fn follow_claims(&self) {
+        std::future::poll_fn(|cx| {
+            drop(self.poll_parts(cx));
+            Poll::Pending
+        })
+        .await
     }
 }
 

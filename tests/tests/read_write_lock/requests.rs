@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use wok::participant::{Answer, Follower, Participant};
 use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
-use wok_tests::patience::eventually;
+use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Match, Proxy};
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
@@ -146,5 +146,42 @@ async fn a_downgrade_is_one_round_trip_though_something_depends_on_the_claim() -
     assert_eq!(stat.czxid.unsigned_abs(), reading.fence);
     assert!(scene.admin.stat(&writing.path).await?.is_none());
     assert!(participant.holds());
+    Ok(())
+}
+
+#[tokio::test]
+async fn readers_that_give_back_at_once_do_not_wait_for_what_confirms_their_claims() -> Result<()> {
+    // More than may read at a time what nobody knows the size of.
+    const READERS: usize = 24;
+    let scene = Scene::open().await?;
+    let (writer, _follower) = scene.join()?;
+    scene.call(&writer, "acquire-write").await?.value.unwrap();
+    let readers: Vec<_> = (0..READERS).map(|_| scene.join()).collect::<Result<_>>()?;
+    let lines = readers.iter().map(|(reader, _)| async {
+        scene.call(reader, "acquire-read").await?.value.unwrap();
+        scene.call(reader, "release").await?.value.unwrap();
+        anyhow::Ok(())
+    });
+    let hand_over = async {
+        let about = Match::opcode(Opcode::GetData).under(&scene.path);
+        // The writer's znode is read by the host for its claim, and for each reader.
+        let reads = 1 + READERS;
+        eventually("all to wait", async || {
+            Ok((scene.proxy.requests(&about).len() >= reads).then_some(()))
+        })
+        .await?;
+        // No reply comes to what confirms the readers' claims, until all have gone on without it.
+        scene.proxy.inject(about, Action::StallReplies);
+        scene.call(&writer, "release").await?.value.unwrap();
+        eventually("the claims to be confirmed", async || {
+            let sent = scene.sent().iter().filter(|it| **it == Opcode::GetData).count();
+            Ok((sent >= reads + 16).then_some(()))
+        })
+        .await?;
+        scene.proxy.heal();
+        anyhow::Ok(())
+    };
+    let all = futures_util::future::try_join(futures_util::future::try_join_all(lines), hand_over);
+    within("all readers to have been in and out", all).await??;
     Ok(())
 }
