@@ -68,7 +68,8 @@ impl std::fmt::Debug for Join {
 pub struct Participant {
     id: Arc<str>,
     mailbox: Mailbox<Box<Request>>,
-    /// Its task's: one that has ended leaves its seat, whoever keeps it.
+    /// The task owns the seat and gives it up when the participant ends, although a caller may keep
+    /// this handle.
     seat: Weak<Seat>,
     session: Arc<Session>,
 }

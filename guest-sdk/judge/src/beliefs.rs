@@ -136,8 +136,8 @@ impl<'a> Gone<'a> {
         let under_way = replaced.and(case.people.call_at(belief.who, when.at));
         let news = match under_way {
             None => told(when.us, was_foreseeable),
-            // It asked for the exchange itself, and from then on relies on no more than it is to get:
-            // until it is answered, or that goes as well.
+            // The participant asked for the exchange itself, so it relies on no more than the new
+            // contender. It must know better once its call is answered, or the new one has gone.
             Some(call) => {
                 let answered = call.answered.map(|(answered, _)| told(answered.us, false));
                 let gone = replaced.and_then(|it| it.deleted);

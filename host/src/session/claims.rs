@@ -531,8 +531,9 @@ impl Seat {
         }
     }
 
-    /// Looks at all of them. Those that are being deleted by us as well: the read that arms their watch
-    /// has taken room on the session, and the deletion may be waiting for that.
+    /// Polls the watches of all parts, and answers the first event of one that this participant is not
+    /// deleting. Those that it is deleting are polled as well: the read that arms such a watch keeps
+    /// its room on the session until it is polled, and the deletion may be waiting for that room.
     fn poll_parts(&self, cx: &mut Context<'_>) -> Poll<(String, i64, Event)> {
         let mut first = Poll::Pending;
         for part in &mut self.claims().parts {
@@ -544,8 +545,8 @@ impl Seat {
         first
     }
 
-    /// Keeps the reads going that arm the watches of claims, while somebody waits for something else
-    /// for whom no loss matters any more. Never completes.
+    /// Polls the watches of all parts, and tells of no event: for a participant that is ending, to which
+    /// no loss matters any more. Never completes.
     pub async fn follow_claims(&self) {
         std::future::poll_fn(|cx| {
             drop(self.poll_parts(cx));

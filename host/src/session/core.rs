@@ -225,9 +225,9 @@ impl Core {
     }
 
     /// Sends requests back to back, as many at a time as there is room for. Once a connection is
-    /// lost, or too much was answered, no more than those are sent. What the crate had not written
-    /// of those when it was lost goes on the next connection, so one may be done though one before
-    /// it was not.
+    /// lost, or too much was answered, no further requests are handed to the crate. Those that the
+    /// crate has, but had not written when the connection was lost, go on the next connection: a
+    /// request may be done though one before it was not.
     ///
     /// # Errors
     /// None of them was sent.

@@ -17,8 +17,9 @@ use super::timing::TICK;
 /// Watches over a session until it is lost and nobody is on it any more.
 pub(super) async fn run(core: Arc<Core>) {
     until_lost(&core).await;
-    // The server may have heard of the session all the time, and whoever opened it may keep it: then
-    // what was held would stay, and others would wait for it for ever.
+    // If the server has heard of the session in time, the server does not expire it, and the client
+    // keeps it alive. Unless the session is closed here, its znodes stay, and others wait for them
+    // for ever.
     let mut participants = core.budget.participants();
     if participants.wait_for(|participants| *participants == 0).await.is_ok() {
         core.ensemble().close().await;

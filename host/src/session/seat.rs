@@ -149,9 +149,9 @@ impl Seat {
 
     /// Sends requests back to back and answers in their order. Not atomic, and nothing is sent
     /// again: where the connection is lost, reads, too, answer `OutcomeUnknown`, and requests behind
-    /// those may still be done and answered. Where the replies may be
-    /// large, only so many requests are under way at a time; once they were too large together, the
-    /// rest answers `OverLimit` and was not sent.
+    /// those may still be done and answered. Where the replies may be large, only so many requests
+    /// are under way at a time; once they were too large together, the rest answers `OverLimit` and
+    /// was not sent.
     ///
     /// # Errors
     /// `OverLimit` or `Invalid` for all of them, before anything is sent.
