@@ -18,7 +18,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::bounds::{CHILD_LISTS, IN_FLIGHT, encoded_size};
 use super::core::parent;
 use super::failure::Failure;
-use super::request::{CreateMode, Reply, Request, Write};
+use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
 
 /// Bytes that one participant has under way, and then one more request: no more is sent once they
 /// are reached. At ten megabytes a second a tenth of a second goes by with them.
@@ -183,6 +183,16 @@ impl Traffic {
         }
     }
 
+    /// Learns the size of an own ephemeral znode from the answer to its create, which alone tells the
+    /// path of a sequential one. The read that confirms a claim follows as soon as the line allows.
+    fn learn_created(&self, written: &Written) {
+        if let Written::Created(path, stat) = written
+            && stat.ephemeral_owner != 0
+        {
+            self.know(path, data_length(stat));
+        }
+    }
+
     fn grow_to(&self, path: &str, size: usize) {
         if let Some(known) = self.sizes().of(self.data(path)) {
             *known = (*known).max(size);
@@ -234,15 +244,29 @@ impl Room<'_> {
     /// Learns from the answers.
     pub(super) fn learn(&self, answers: &[Result<Reply, Failure>]) {
         for (subject, answer) in self.subjects.iter().zip(answers) {
-            let (Some(subject), Ok(reply)) = (subject, answer) else { continue };
+            let Ok(reply) = answer else { continue };
             let size = match reply {
-                Reply::Exists(Some(stat), _) => usize::try_from(stat.data_length).unwrap_or(0),
+                Reply::Exists(Some(stat), _) => data_length(stat),
                 Reply::Data(..) | Reply::Children(..) => reply_size(reply),
-                _ => continue,
+                Reply::Written(written) => {
+                    self.traffic.learn_created(written);
+                    continue;
+                }
+                Reply::Multi(parts) => {
+                    parts.iter().for_each(|written| self.traffic.learn_created(written));
+                    continue;
+                }
+                Reply::Exists(None, _) | Reply::Synced => continue,
             };
-            self.traffic.sizes().set(*subject, size);
+            if let Some(subject) = subject {
+                self.traffic.sizes().set(*subject, size);
+            }
         }
     }
+}
+
+fn data_length(stat: &Stat) -> usize {
+    usize::try_from(stat.data_length).unwrap_or(0)
 }
 
 /// Bytes of data and names.
@@ -257,7 +281,7 @@ pub(super) fn reply_size(reply: &Reply) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::request::{Stat, Watching};
+    use crate::session::request::Watching;
 
     fn data(path: &str) -> Request {
         Request::GetData(path.to_owned(), Watching::No)
@@ -305,6 +329,29 @@ mod tests {
         requests.extend(vec![data("/a"); 127]);
         assert_eq!(counted(&traffic, &requests), 2);
         assert_eq!(counted(&traffic, requests.get(1..).unwrap()), 2);
+    }
+
+    #[tokio::test]
+    async fn an_own_ephemeral_is_known_from_the_answer_to_its_create() {
+        let traffic = Traffic::default();
+        let written = |path: &str, ephemeral_owner| {
+            let stat = Stat { data_length: 10, ephemeral_owner, ..Stat::default() };
+            Written::Created(path.to_owned(), stat)
+        };
+        let mode = CreateMode::EphemeralSequential;
+        let create = |path: &str| {
+            let (path, mode) = (path.to_owned(), mode);
+            Write::Create { path, data: vec![0; 10], mode }
+        };
+        let single = Request::Write(create("/line-"));
+        teach(&traffic, single, Reply::Written(written("/line-7", 1))).await;
+        assert_eq!(counted(&traffic, &vec![data("/line-7"); 128]), 128);
+        let multi = Request::Multi(vec![create("/line-"), create("/line-")]);
+        let parts = vec![written("/line-8", 1), written("/line-9", 0)];
+        teach(&traffic, multi, Reply::Multi(parts)).await;
+        assert_eq!(counted(&traffic, &vec![data("/line-8"); 128]), 128);
+        // A znode that lasts is not learned: others write to it before it is read.
+        assert_eq!(counted(&traffic, &vec![data("/line-9"); 128]), 4);
     }
 
     #[tokio::test]
