@@ -55,6 +55,11 @@ impl Stock {
         Stock { config: Some(config), ..self }
     }
 
+    /// The names of its operations.
+    pub fn operations(&self) -> impl Iterator<Item = &str> {
+        self.module.interface().operations.iter().map(|operation| operation.name.as_str())
+    }
+
     /// Joins as another participant.
     ///
     /// # Errors

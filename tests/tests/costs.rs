@@ -1,0 +1,172 @@
+//! What each operation of each stock recipe costs when nothing is in its way: its requests, and which of
+//! them wait for the reply of another. Counted by a proxy, and held against `costs/table.rs`.
+
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+#[path = "costs/table.rs"]
+mod table;
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use table::{Call, Cost, ITS_PATH, Who};
+use wok::modules::stock_names;
+use wok::participant::{Follower, Participant};
+use wok::session::{Request, SeatLimits};
+use wok_tests::frames::Opcode;
+use wok_tests::patience::{eventually, within};
+use wok_tests::proxy::{Action, Match, Proxy, Seen};
+use wok_tests::stock::Stock;
+use wok_tests::zookeeper;
+
+/// A recipe at a fresh path, with the participant whose operation is counted, and another one.
+struct Scene {
+    stock: Stock,
+    path: String,
+    proxy: Proxy,
+    counted: (Participant, Follower),
+    other: (Participant, Follower),
+    /// The path that the other one was answered last.
+    its_path: Value,
+}
+
+impl Scene {
+    async fn open(cost: &Cost) -> Result<Self> {
+        let server = zookeeper::shared().await;
+        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
+        let stock = Stock::open(proxy.address(), cost.recipe, &path).await?;
+        let stock = match &cost.config {
+            Value::Null => stock,
+            config => stock.configured(config.clone()),
+        };
+        let (counted, other) = (stock.join()?, stock.join()?);
+        Ok(Scene { stock, path, proxy, counted, other, its_path: Value::Null })
+    }
+
+    fn about(&self) -> Match {
+        Match::any().under(&self.path)
+    }
+
+    fn sent(&self) -> Vec<Opcode> {
+        self.proxy.requests(&self.about()).iter().map(|seen| seen.opcode).collect()
+    }
+
+    async fn until_sent(&self, count: usize) -> Result<()> {
+        let what = format!("{count} requests to be sent");
+        eventually(&what, async || Ok((self.sent().len() >= count).then_some(())))
+            .await
+            .with_context(|| self.story())
+    }
+
+    /// What was sent, about what, for a failure.
+    fn story(&self) -> String {
+        let requests = self.proxy.requests(&self.about());
+        let tell = |seen: &Seen| {
+            let path = seen.path.as_deref().unwrap_or_default();
+            format!("{:?} {}", seen.opcode, path.trim_start_matches(&self.path))
+        };
+        format!("sent: {}", requests.iter().map(tell).collect::<Vec<_>>().join(", "))
+    }
+
+    async fn call(&mut self, call: &Call) -> Result<()> {
+        let Call { who, operation, arguments } = call;
+        let participant = match who {
+            Who::Counted => &self.counted.0,
+            Who::Other => &self.other.0,
+        };
+        let arguments = self.resolved(arguments);
+        let answer = self.stock.call_with(participant, operation, &arguments).await?;
+        let answer = answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))?;
+        if let (Who::Other, Some(path)) = (who, answer.get("path")) {
+            self.its_path = path.clone();
+        }
+        Ok(())
+    }
+
+    fn resolved(&self, arguments: &Value) -> Value {
+        let mut arguments = arguments.clone();
+        for value in arguments.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
+            if *value == ITS_PATH {
+                *value = self.its_path.clone();
+            }
+        }
+        arguments
+    }
+
+    /// Calls the operation, and lets the replies of one round trip after another through: those of a trip
+    /// only when all its requests have been sent without them. A request that waits for a reply that the
+    /// table does not know of is not sent; the client then gives the silent connection up and asks again,
+    /// which is one request too many.
+    async fn count(&mut self, cost: &Cost) -> Result<()> {
+        for call in &cost.before {
+            self.call(call).await?;
+        }
+        self.until_answered().await?;
+        self.proxy.clear_log();
+        let arguments = self.resolved(&cost.arguments);
+        let calling = self.stock.call_with(&self.counted.0, cost.operation, &arguments);
+        let stall = || drop(self.proxy.inject(self.about(), Action::StallReplies));
+        let letting_through = async {
+            let mut sent = 0;
+            for trip in cost.trips {
+                sent += trip.len();
+                self.until_sent(sent).await?;
+                // The first request of the next trip finds the door closed again.
+                stall();
+                self.proxy.release();
+            }
+            self.proxy.heal();
+            anyhow::Ok(())
+        };
+        stall();
+        let (answer, ()) = tokio::try_join!(calling, letting_through)?;
+        ensure!(answer.value.is_ok(), "answered {:?}", answer.value);
+        let expected: Vec<Opcode> =
+            cost.trips.iter().copied().chain([cost.behind]).flatten().copied().collect();
+        self.until_sent(expected.len()).await?;
+        self.until_answered().await?;
+        ensure!(self.sent() == expected, "{}; expected: {expected:?}", self.story());
+        Ok(())
+    }
+
+    /// Waits until everything that has been sent is answered, and what the answers led to as well.
+    async fn until_answered(&self) -> Result<()> {
+        for _ in 0..2 {
+            let look = Request::Sync("/".to_owned());
+            let seat = self.counted.0.session().join("/", SeatLimits::default())?;
+            within("a round trip", seat.submit(look)).await??;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn every_operation_costs_what_the_table_says() -> Result<()> {
+    let mut failed = Vec::new();
+    for cost in table::all() {
+        let counted = async { Scene::open(&cost).await?.count(&cost).await };
+        if let Err(error) = counted.await {
+            failed.push(format!("{} {}: {error:#}", cost.recipe, cost.operation));
+        }
+    }
+    ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_table_has_every_operation_of_every_stock_recipe() -> Result<()> {
+    let has: BTreeSet<_> = table::all().iter().map(|cost| (cost.recipe, cost.operation)).collect();
+    for recipe in stock_names() {
+        let path = zookeeper::unique_path();
+        let stock = Stock::open(zookeeper::shared().await.address(), recipe, &path).await?;
+        for operation in stock.operations() {
+            ensure!(has.contains(&(recipe, operation)), "{recipe} {operation} is not in the table");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! What each operation may cost: a row for each of them.
+
+use serde_json::{Value, json};
+use wok_tests::frames::Opcode::{
+    self, Create2 as Create, Delete, Exists, GetChildren2 as List, GetData as Read, Multi, SetData,
+    Sync,
+};
+
+/// Stands in arguments for the path that the other participant was answered last.
+pub(super) const ITS_PATH: &str = "its path";
+
+/// Who calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Who {
+    /// The participant whose operation is counted.
+    Counted,
+    /// Another one, on the same session.
+    Other,
+}
+
+/// An operation that comes before.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) who: Who,
+    pub(super) operation: &'static str,
+    pub(super) arguments: Value,
+}
+
+/// What an operation costs.
+#[derive(Clone, Debug)]
+pub(super) struct Cost {
+    pub(super) recipe: &'static str,
+    pub(super) config: Value,
+    /// What is done first: the directory is there, and the counted one holds what it gives back.
+    pub(super) before: Vec<Call>,
+    pub(super) operation: &'static str,
+    pub(super) arguments: Value,
+    /// What the caller waits for: each trip's requests go together, and the next trip's need a reply.
+    pub(super) trips: &'static [&'static [Opcode]],
+    /// What goes behind the answer, for which nobody waits.
+    pub(super) behind: &'static [Opcode],
+}
+
+impl Cost {
+    fn of(
+        recipe: &'static str,
+        operation: &'static str,
+        trips: &'static [&'static [Opcode]],
+    ) -> Cost {
+        let (config, before, arguments) = (Value::Null, Vec::new(), Value::Null);
+        Cost { recipe, config, before, operation, arguments, trips, behind: &[] }
+    }
+
+    fn with(self, arguments: Value) -> Cost {
+        Cost { arguments, ..self }
+    }
+
+    fn config(self, config: Value) -> Cost {
+        Cost { config, ..self }
+    }
+
+    fn behind(self, behind: &'static [Opcode]) -> Cost {
+        Cost { behind, ..self }
+    }
+
+    fn after(mut self, operations: &[&'static str]) -> Cost {
+        for operation in operations {
+            self.before.push(Call { who: Who::Counted, operation, arguments: Value::Null });
+        }
+        self
+    }
+
+    fn after_call(mut self, who: Who, operation: &'static str, arguments: Value) -> Cost {
+        self.before.push(Call { who, operation, arguments });
+        self
+    }
+}
+
+/// All rows.
+pub(super) fn all() -> Vec<Cost> {
+    [locks(), several_locks(), semaphore(), election(), counter(), gathering()].concat()
+}
+
+/// The holder keeps its lock when it is asked. It reads the request, and it and the host watch again: those
+/// reads go behind the answer.
+fn revocable() -> Value {
+    json!({ "revocable": true, "consent": "by-release" })
+}
+
+fn locks() -> Vec<Cost> {
+    let mut rows = Vec::new();
+    for (recipe, operations) in [
+        ("lock", &["acquire", "try-acquire"][..]),
+        (
+            "read-write-lock",
+            &["acquire-read", "acquire-write", "try-acquire-read", "try-acquire-write"],
+        ),
+    ] {
+        let first = operations[0];
+        for operation in operations {
+            let acquire = Cost::of(recipe, operation, &[&[Create, List]]).behind(&[Read]);
+            rows.push(acquire.after(&[first, "release"]));
+        }
+        rows.push(Cost::of(recipe, "release", &[&[Delete]]).after(&[first]));
+        rows.push(Cost::of(recipe, "contenders", &[&[List], &[Read]]).after(&[first]));
+        let revoke = Cost::of(recipe, "revoke", &[&[Sync, Read], &[SetData]]).behind(&[Read; 3]);
+        let revoke = revoke.with(json!({ "path": ITS_PATH })).config(revocable());
+        rows.push(revoke.after_call(Who::Other, first, Value::Null));
+    }
+    let downgrade = Cost::of("read-write-lock", "downgrade", &[&[Multi, Read]]);
+    rows.push(downgrade.after(&["acquire-write"]));
+    rows
+}
+
+fn several_locks() -> Vec<Cost> {
+    let both = || json!({ "names": ["a", "b"] });
+    let mut rows = Vec::new();
+    for operation in ["acquire", "try-acquire"] {
+        // The last list has just shown the last znode, which is watched behind the answer.
+        let acquire =
+            Cost::of("multi-lock", operation, &[&[Create, List], &[Create, List], &[Read]])
+                .behind(&[Read])
+                .with(both());
+        rows.push(acquire.after_call(Who::Counted, "acquire", both()).after(&["release"]));
+    }
+    let release = Cost::of("multi-lock", "release", &[&[Multi]]);
+    rows.push(release.after_call(Who::Counted, "acquire", both()));
+    let contenders = Cost::of("multi-lock", "contenders", &[&[List], &[Read]]);
+    rows.push(contenders.with(json!({ "name": "a" })).after_call(Who::Counted, "acquire", both()));
+    rows
+}
+
+fn semaphore() -> Vec<Cost> {
+    let cost =
+        |operation, trips| Cost::of("semaphore", operation, trips).config(json!({ "permits": 2 }));
+    let warm = ["acquire", "release"];
+    let acquire: &[&[Opcode]] = &[&[Create, List], &[Read, Read], &[Multi, Read]];
+    vec![
+        cost("acquire", acquire).after(&warm),
+        cost("release", &[&[Multi]]).after(&["acquire"]),
+        cost("available", &[&[Read, Read]]).after(&warm),
+        cost("resize", &[&[SetData]]).with(json!({ "permits": 2 })).after(&warm),
+        cost("contenders", &[&[List], &[List]]).after(&warm),
+    ]
+}
+
+fn election() -> Vec<Cost> {
+    let cost = |operation, trips| Cost::of("leader-election", operation, trips);
+    vec![
+        cost("volunteer", &[&[Create, List]]).behind(&[Read]).after(&["volunteer", "resign"]),
+        cost("resign", &[&[Delete]]).after(&["volunteer"]),
+        cost("leader", &[&[List], &[Read, Read]]).after(&["volunteer"]),
+        // Servers do not tell the metadata of what a transaction creates: the host looks at it.
+        cost("announce", &[&[Multi, Exists]]).with(json!({ "data": "here" })).after(&["volunteer"]),
+        cost("observe", &[&[List], &[Read]]).after_call(Who::Other, "volunteer", Value::Null),
+    ]
+}
+
+fn counter() -> Vec<Cost> {
+    let one = || json!({ "by": 1 });
+    let cost = |operation, trips| {
+        Cost::of("counter", operation, trips).after_call(Who::Counted, "add", one())
+    };
+    vec![
+        cost("get", &[&[Sync, Read]]),
+        cost("add", &[&[Read], &[Multi]]).with(one()),
+        cost("compare-and-set", &[&[Read], &[Multi]]).with(json!({ "expected": 1, "value": 2 })),
+    ]
+}
+
+fn gathering() -> Vec<Cost> {
+    let barrier = |operation, trips| Cost::of("barrier", operation, trips);
+    let alone = || json!({ "size": 1 });
+    let id = |id: &str| json!({ "id": id });
+    let latch = |operation, trips| {
+        let cost = Cost::of("count-down-latch", operation, trips).config(json!({ "count": 2 }));
+        cost.after_call(Who::Other, "count-down", id("a"))
+    };
+    // Alone in its round, a member comes last and goes last.
+    let enter: &[&[Opcode]] = &[&[Read], &[List], &[Multi, Exists], &[Read]];
+    vec![
+        barrier("raise", &[&[Create]]).after(&["raise", "lower"]),
+        barrier("lower", &[&[Multi, Read], &[Delete]]).after(&["raise"]),
+        barrier("wait", &[&[Multi, Read]]).after(&["raise", "lower"]),
+        Cost::of("double-barrier", "enter", enter).config(alone()).after(&["enter", "leave"]),
+        Cost::of("double-barrier", "leave", &[&[Multi]]).config(alone()).after(&["enter"]),
+        latch("count-down", &[&[Multi, Read], &[Multi]]).with(id("b")),
+        latch("remaining", &[&[Multi, Read]]),
+        latch("wait", &[&[Multi, Read]]).after_call(Who::Other, "count-down", id("b")),
+    ]
+}
