@@ -4,6 +4,7 @@
 //! of CI's that is told to go on longer. What the latter two print behind `figure: ` goes into the
 //! closing table.
 
+use std::ffi::OsStr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail, ensure};
@@ -13,6 +14,7 @@ use crate::{process, progress, stop, workspace};
 
 mod bare_machine;
 mod fuzz;
+mod newest_peers;
 
 /// One part of `tests/`.
 const LIMIT: Duration = Duration::from_secs(4 * 60 * 60);
@@ -120,6 +122,11 @@ const PARTS: &[Part] = &[
         }),
     },
     Part {
+        name: "newest-peers",
+        about: "the tests beside other clients, with the newest Curator and ZooKeeper from PyPI",
+        play: Play::Here(newest_peers::play),
+    },
+    Part {
         name: "go-zookeeper",
         about: "the tests of Debian's ZooKeeper client for Go, by one list of expected failures",
         play: Play::Tests(Purpose::Go),
@@ -190,16 +197,22 @@ fn play_of_tests(name: &str, purpose: Purpose) -> Result<Vec<String>> {
 fn play_longer(longer: &Longer) -> Result<Vec<String>> {
     setup::make_ready(Purpose::Test)?;
     let Longer { test, filter, setting: (name, value) } = longer;
+    play_test(test, filter, &[(name, OsStr::new(value))])
+}
+
+/// Plays the tests of a name with other settings than CI's. It gives their figures.
+fn play_test(test: &str, filter: &str, settings: &[(&str, &OsStr)]) -> Result<Vec<String>> {
+    let told = |(name, value): &(&str, &OsStr)| format!("{name}={}", value.display());
+    let told = settings.iter().map(told).collect::<Vec<_>>().join(" ");
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--profile=ci", "--workspace", "--test", test, "--"]);
     // As it goes on: a soak takes hours.
     cargo.args([filter, "--nocapture"]);
-    cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok")).env(name, value);
+    cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok")).envs(settings.iter().copied());
     let mut figures = Vec::new();
     let status = process::run("cargo test", &mut cargo, LIMIT, |line| {
         figures.extend(figure(line));
-        figures
-            .extend(line.strip_prefix("test result: ").map(|it| format!("{name}={value}: {it}")));
+        figures.extend(line.strip_prefix("test result: ").map(|it| format!("{told}: {it}")));
     })?;
     ensure!(status.success(), "{}; {}", process::describe(status), figures.join("; "));
     ensure!(!figures.is_empty(), "no test {filter} in {test}");

@@ -187,6 +187,11 @@ impl Site {
             "no Apache ZooKeeper at {jar}: install Debian's packages `zookeeper` and \
              `default-jre-headless`, or name the jar in WOK_ZOOKEEPER_JAR"
         );
+        // A directory has all that a server needs, in versions that fit.
+        let class_path = match fs::metadata(&jar)?.is_dir() {
+            true => format!("{jar}/*"),
+            false => format!("{jar}:{LOGGER}:{NETTY}"),
+        };
         let log = OpenOptions::new().create(true).append(true).open(self.log_path())?;
         let mut command = match &self.options.home {
             None => launch::command("java"),
@@ -216,7 +221,7 @@ impl Site {
         };
         command.args(&self.options.jvm_options);
         command
-            .args(["-cp", &format!("{jar}:{LOGGER}:{NETTY}"), main])
+            .args(["-cp", &class_path, main])
             .arg(self.directory.path().join("zoo.cfg"))
             .current_dir(self.directory.path())
             .stdin(Stdio::null())
