@@ -85,6 +85,15 @@ const PARTS: &[Part] = &[
         }),
     },
     Part {
+        name: "exhaustive",
+        about: "each fault at each request of two and three participants, in 30 plans of each recipe",
+        play: Play::Longer(Longer {
+            test: "simulation",
+            filter: "exhaustive",
+            setting: ("WOK_EXHAUSTIVE_RUNS", "30"),
+        }),
+    },
+    Part {
         name: "mutants",
         about: "up to 10,000 fresh seeds for each mutant of a recipe",
         play: Play::Longer(Longer {

@@ -9,6 +9,7 @@
               figures of a soak"
 )]
 
+mod exhaustive;
 mod fingerprints;
 mod judging;
 mod mutants;
