@@ -29,9 +29,28 @@ enum Play {
 
 /// A test of CI's, with a variable that has it do more.
 struct Longer {
+    profile: Profile,
     test: &'static str,
     filter: &'static str,
     setting: (&'static str, &'static str),
+}
+
+/// How a test is compiled.
+#[derive(Clone, Copy)]
+enum Profile {
+    /// As for CI, with debug assertions.
+    Ci,
+    /// As users have it. A simulation runs three times as many seeds in the same time.
+    Release,
+}
+
+impl Profile {
+    const fn name(self) -> &'static str {
+        match self {
+            Profile::Ci => "ci",
+            Profile::Release => "release",
+        }
+    }
 }
 
 struct Part {
@@ -56,6 +75,7 @@ const PARTS: &[Part] = &[
         name: "embedded-scripts",
         about: "1,000 random scripts on the embedded server and on Apache ZooKeeper",
         play: Play::Longer(Longer {
+            profile: Profile::Ci,
             test: "embedded",
             filter: "random",
             setting: ("WOK_RANDOM_SEEDS", "1000"),
@@ -65,6 +85,7 @@ const PARTS: &[Part] = &[
         name: "embedded-kills",
         about: "the embedded server killed 200 times under load, with its data directory",
         play: Play::Longer(Longer {
+            profile: Profile::Ci,
             test: "durable",
             filter: "killed",
             setting: ("WOK_KILLS", "200"),
@@ -79,6 +100,7 @@ const PARTS: &[Part] = &[
         name: "simulation",
         about: "100,000 seeds that count of every stock recipe",
         play: Play::Longer(Longer {
+            profile: Profile::Release,
             test: "simulation",
             filter: "stock",
             setting: ("WOK_SEEDS", "100000"),
@@ -88,6 +110,7 @@ const PARTS: &[Part] = &[
         name: "exhaustive",
         about: "each fault at each request of two and three participants, in 30 plans of each recipe",
         play: Play::Longer(Longer {
+            profile: Profile::Release,
             test: "simulation",
             filter: "exhaustive",
             setting: ("WOK_EXHAUSTIVE_RUNS", "30"),
@@ -97,6 +120,7 @@ const PARTS: &[Part] = &[
         name: "mutants",
         about: "up to 10,000 fresh seeds for each mutant of a recipe",
         play: Play::Longer(Longer {
+            profile: Profile::Release,
             test: "simulation",
             filter: "mutants",
             setting: ("WOK_MUTANT_SEEDS", "10000"),
@@ -106,6 +130,7 @@ const PARTS: &[Part] = &[
         name: "rules",
         about: "up to 10,000 seeds for each rule that the host leaves out",
         play: Play::Longer(Longer {
+            profile: Profile::Release,
             test: "simulation",
             filter: "rules",
             setting: ("WOK_MUTANT_SEEDS", "10000"),
@@ -125,6 +150,7 @@ const PARTS: &[Part] = &[
         name: "kazoo-on-apache",
         about: "kazoo's own tests on Apache ZooKeeper, by the same list of expected failures",
         play: Play::Longer(Longer {
+            profile: Profile::Ci,
             test: "embedded",
             filter: "kazoo",
             setting: ("WOK_KAZOO_ON", "apache"),
@@ -205,19 +231,26 @@ fn play_of_tests(name: &str, purpose: Purpose) -> Result<Vec<String>> {
 
 fn play_longer(longer: &Longer) -> Result<Vec<String>> {
     setup::make_ready(Purpose::Test)?;
-    let Longer { test, filter, setting: (name, value) } = longer;
-    play_test(test, filter, &[(name, OsStr::new(value))])
+    let Longer { profile, test, filter, setting: (name, value) } = longer;
+    play_test(*profile, test, filter, &[(name, OsStr::new(value))])
 }
 
 /// Plays the tests of a name with other settings than CI's. It gives their figures.
-fn play_test(test: &str, filter: &str, settings: &[(&str, &OsStr)]) -> Result<Vec<String>> {
+fn play_test(
+    profile: Profile,
+    test: &str,
+    filter: &str,
+    settings: &[(&str, &OsStr)],
+) -> Result<Vec<String>> {
     let told = |(name, value): &(&str, &OsStr)| format!("{name}={}", value.display());
     let told = settings.iter().map(told).collect::<Vec<_>>().join(" ");
     let mut cargo = workspace::cargo();
-    cargo.args(["test", "--profile=ci", "--workspace", "--test", test, "--"]);
+    cargo.args(["test", "--profile", profile.name(), "--workspace", "--test", test, "--"]);
     // As it goes on: a soak takes hours.
     cargo.args([filter, "--nocapture"]);
-    cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok")).envs(settings.iter().copied());
+    cargo
+        .env("WOK_BINARY", workspace::target()?.join(profile.name()).join("wok"))
+        .envs(settings.iter().copied());
     let mut figures = Vec::new();
     let status = process::run("cargo test", &mut cargo, LIMIT, |line| {
         figures.extend(figure(line));

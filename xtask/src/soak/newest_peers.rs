@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::Profile;
 use crate::setup::{self, Purpose};
 use crate::{process, workspace};
 
@@ -52,8 +53,8 @@ pub(super) fn play() -> Result<Vec<String>> {
     let curator = ("WOK_CURATOR_JARS", jars.as_os_str());
     let server = ("WOK_ZOOKEEPER_JAR", jars.as_os_str());
     let mut figures = vec![versions];
-    figures.extend(super::play_test("interop", "", &[curator])?);
-    figures.extend(super::play_test("interop", "", &[curator, server])?);
+    figures.extend(super::play_test(Profile::Ci, "interop", "", &[curator])?);
+    figures.extend(super::play_test(Profile::Ci, "interop", "", &[curator, server])?);
     Ok(figures)
 }
 
