@@ -1,8 +1,11 @@
-//! Claims: what a participant holds, and how it learns that it holds it no more.
+//! Claims: what a participant holds. `claims/loss.rs` has how it learns that it holds it no more, and
+//! `claims/release.rs` how it gives it up.
+
+mod loss;
+mod release;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 
 use futures_util::FutureExt;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -11,8 +14,7 @@ use super::contact::Claimed;
 use super::core::parent;
 use super::deletions::Trust;
 use super::failure::{Failure, Refusal};
-use super::janitor::{self, Sight};
-use super::ledger::{Entry, Naming, Znode};
+use super::ledger::{Naming, Znode};
 use super::multi::Confirmed;
 use super::omission::Omission;
 use super::request::{Reply, Request, WatchKind, Watching};
@@ -242,95 +244,6 @@ impl Seat {
         Ok(watch)
     }
 
-    /// Deletes a znode of this participant's ledger. After a lost connection it goes on until the
-    /// znode is gone or the session is.
-    ///
-    /// # Errors
-    /// `Invalid` for a znode that is not in the ledger; `SessionLost`, with which it goes, too;
-    /// otherwise the server's refusal, and the znode stays.
-    ///
-    /// # Cancellation
-    /// If the future is dropped, the janitor deletes the znode.
-    pub async fn release(&self, path: &str) -> Result<(), Failure> {
-        self.release_until(path, std::future::pending()).await
-    }
-
-    /// As [`release`](Seat::release), but when `hurry` completes the janitor goes on with what is not
-    /// done by then, and nobody waits for it.
-    ///
-    /// # Errors
-    /// As `release`.
-    ///
-    /// # Cancellation
-    /// As `release`.
-    pub async fn release_until(
-        &self,
-        path: &str,
-        hurry: impl Future<Output = ()>,
-    ) -> Result<(), Failure> {
-        let mut hurry = std::pin::pin!(hurry);
-        // Cancel-safe, both: what was asked for is looked for again, or left to the janitor.
-        let znode = tokio::select! {
-            biased;
-            znode = self.own(path) => znode?,
-            () = &mut hurry => {
-                self.leave(path);
-                return Ok(());
-            }
-        };
-        loop {
-            self.before_deletion(path).await;
-            if self.expect_deletion(path, GivingUp::TheClaim) {
-                break;
-            }
-        }
-        let release = Release { seat: self, znode: Some(znode.clone()) };
-        let sight = self.sight(&znode);
-        let outcome = tokio::select! {
-            biased;
-            outcome = janitor::delete(&self.core, &znode, sight) => outcome,
-            () = hurry => return Ok(()),
-        };
-        release.decided();
-        match outcome {
-            Ok(()) => {
-                self.gone(path);
-                Ok(())
-            }
-            Err(failure) => {
-                self.deletion_failed(path);
-                Err(failure)
-            }
-        }
-    }
-
-    /// What is known of a znode that is about to be deleted. If another client has replaced it, the
-    /// watch of its claim tells; on a server that is behind later than a look after a `sync` would.
-    fn sight(&self, znode: &Znode) -> Sight {
-        match self.claims().part(&znode.path) {
-            Some(part) if part.czxid == znode.czxid && part.watch.fired().is_none() => {
-                Sight::Watched
-            }
-            _ => Sight::None,
-        }
-    }
-
-    /// Leaves a znode to the janitor of which nobody knows what became of its create, and with it an
-    /// earlier one at that path: only one of them can be there.
-    fn leave(&self, path: &str) {
-        let is_claimed = self.claims().part(path).is_some();
-        let mut ledger = self.ledger();
-        let pending = ledger.pending(path).and_then(|entry| ledger.take(entry));
-        let known = ledger.find(path).filter(|_| !is_claimed).cloned();
-        if known.is_some() {
-            ledger.forget(path);
-        }
-        drop(ledger);
-        for entry in pending.into_iter().chain(known.map(Entry::Known)) {
-            self.discard(entry);
-        }
-    }
-
     /// Waits until it is known whose work the deletions were that were seen.
     async fn trust(&self) -> Trust {
         loop {
@@ -379,26 +292,6 @@ impl Seat {
         Some(Held { path: part.path.clone(), fence: part.czxid.unsigned_abs() })
     }
 
-    /// Lets go of a claim's znode only when nothing depends on it any more.
-    pub(super) async fn before_deletion(&self, path: &str) {
-        if self.claims().part(path).is_some() {
-            self.core.lost().run_until_cancelled(self.dependents.until_ended()).await;
-        }
-    }
-
-    /// The deletion that is about to be sent is no loss. Answers no, and nothing has happened, if
-    /// something depends on the claim that it gives up.
-    pub(super) fn expect_deletion(&self, path: &str, giving_up: GivingUp) -> bool {
-        let mut claims = self.claims();
-        let Some(part) = claims.part(path) else { return true };
-        let is_kept = giving_up == GivingUp::TheClaim && self.dependents.are_there();
-        if is_kept && !self.core.lost().is_cancelled() {
-            return false;
-        }
-        part.ending = Some(giving_up);
-        true
-    }
-
     /// Something that runs only while `held` is held. As long as the token lives, and the session,
     /// the claim's znodes are not deleted: the next holder must find it gone. None if the claim is
     /// lost, given up, or about to be.
@@ -419,14 +312,6 @@ impl Seat {
     pub async fn until_independent(&self) {
         self.claims().is_closed = true;
         self.core.lost().run_until_cancelled(self.dependents.until_none()).await;
-    }
-
-    /// It did not happen, or perhaps not: the claim stands as long as its watch says so.
-    pub(super) fn deletion_failed(&self, path: &str) {
-        if let Some(part) = self.claims().part(path) {
-            part.ending = None;
-        }
-        self.claims_changed.notify_one();
     }
 
     /// Strikes a znode out of the claim; whatever its `czxid`, if none is known.
@@ -467,113 +352,5 @@ impl Seat {
         drop(claims);
         self.claims_changed.notify_one();
         outcome
-    }
-
-    /// Completes when a znode of the claim is gone though this participant did not delete it;
-    /// answers its path, once. Pending while there is no claim. The session's end is not told
-    /// here.
-    ///
-    /// # Cancellation
-    /// Nothing is lost; call it again.
-    pub async fn until_claim_lost(&self) -> String {
-        let (path, czxid) = self.next_loss().await;
-        self.end_claim(&path, Some(czxid));
-        path
-    }
-
-    async fn next_loss(&self) -> (String, i64) {
-        loop {
-            let (path, czxid, event) = self.next_event().await;
-            if event == Event::Deleted {
-                return (path, czxid);
-            }
-            // The data changed, or the watch came back with a stale word: look, and watch again.
-            // Boxed, as all that is rare: a future has room for every branch.
-            if !Box::pin(self.stands_still(&path, czxid)).await {
-                return (path, czxid);
-            }
-        }
-    }
-
-    /// Whether a claim's znode is there as it was, and is watched again.
-    async fn stands_still(&self, path: &str, czxid: i64) -> bool {
-        match self.read_and_watch(path).await {
-            Ok((stat, watch)) if stat.czxid == czxid => {
-                if let Some(part) = self.claims().part(path) {
-                    part.watch = watch;
-                }
-                true
-            }
-            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
-                // One that is being deleted by us is lost to nobody.
-                self.claims().part(path).is_none_or(|part| part.ending.is_some())
-            }
-            Err(Failure::SessionLost) => std::future::pending().await,
-            // Nothing can be said of the claim any more, so it is not held.
-            Err(failure) => {
-                tracing::warn!(path, %failure, "the claim's znode cannot be read");
-                false
-            }
-        }
-    }
-
-    /// The next event of a znode that is claimed and not being deleted by us.
-    async fn next_event(&self) -> (String, i64, Event) {
-        loop {
-            let changed = self.claims_changed.notified();
-            let fired = std::future::poll_fn(|cx| self.poll_parts(cx));
-            // Cancel-safe: a fired watch stays fired, a missed notice only means another look.
-            tokio::select! {
-                biased;
-                event = fired => return event,
-                () = changed => {}
-            }
-        }
-    }
-
-    /// Polls the watches of all parts, and answers the first event of one that this participant is not
-    /// deleting. Those that it is deleting are polled as well: the read that arms such a watch keeps
-    /// its room on the session until it is polled, and the deletion may be waiting for that room.
-    fn poll_parts(&self, cx: &mut Context<'_>) -> Poll<(String, i64, Event)> {
-        let mut first = Poll::Pending;
-        for part in &mut self.claims().parts {
-            let fired = part.watch.poll_fired(cx);
-            if let (Poll::Ready(event), None, Poll::Pending) = (fired, part.ending, &first) {
-                first = Poll::Ready((part.path.clone(), part.czxid, event));
-            }
-        }
-        first
-    }
-
-    /// Polls the watches of all parts, and tells of no event: for a participant that is ending, to which
-    /// no loss matters any more. Never completes.
-    pub async fn follow_claims(&self) {
-        std::future::poll_fn(|cx| {
-            drop(self.poll_parts(cx));
-            Poll::Pending
-        })
-        .await
-    }
-}
-
-/// A release that is under way. Dropped before it is decided, it leaves the znode to the janitor.
-struct Release<'a> {
-    seat: &'a Seat,
-    znode: Option<Znode>,
-}
-
-impl Release<'_> {
-    fn decided(mut self) {
-        self.znode = None;
-    }
-}
-
-impl Drop for Release<'_> {
-    fn drop(&mut self) {
-        if let Some(znode) = self.znode.take() {
-            self.seat.ledger().forget(&znode.path);
-            self.seat.end_claim(&znode.path, Some(znode.czxid));
-            self.seat.discard(Entry::Known(znode));
-        }
     }
 }

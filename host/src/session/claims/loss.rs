@@ -1,0 +1,95 @@
+//! How a participant learns that it holds something no more.
+
+use std::task::{Context, Poll};
+
+use crate::session::failure::{Failure, Refusal};
+use crate::session::seat::Seat;
+use crate::session::watch::Event;
+
+impl Seat {
+    /// Completes when a znode of the claim is gone though this participant did not delete it;
+    /// answers its path, once. Pending while there is no claim. The session's end is not told
+    /// here.
+    ///
+    /// # Cancellation
+    /// Nothing is lost; call it again.
+    pub async fn until_claim_lost(&self) -> String {
+        let (path, czxid) = self.next_loss().await;
+        self.end_claim(&path, Some(czxid));
+        path
+    }
+
+    async fn next_loss(&self) -> (String, i64) {
+        loop {
+            let (path, czxid, event) = self.next_event().await;
+            if event == Event::Deleted {
+                return (path, czxid);
+            }
+            // The data changed, or the watch came back with a stale word: look, and watch again.
+            // Boxed, as all that is rare: a future has room for every branch.
+            if !Box::pin(self.stands_still(&path, czxid)).await {
+                return (path, czxid);
+            }
+        }
+    }
+
+    /// Whether a claim's znode is there as it was, and is watched again.
+    async fn stands_still(&self, path: &str, czxid: i64) -> bool {
+        match self.read_and_watch(path).await {
+            Ok((stat, watch)) if stat.czxid == czxid => {
+                if let Some(part) = self.claims().part(path) {
+                    part.watch = watch;
+                }
+                true
+            }
+            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
+                // One that is being deleted by us is lost to nobody.
+                self.claims().part(path).is_none_or(|part| part.ending.is_some())
+            }
+            Err(Failure::SessionLost) => std::future::pending().await,
+            // Nothing can be said of the claim any more, so it is not held.
+            Err(failure) => {
+                tracing::warn!(path, %failure, "the claim's znode cannot be read");
+                false
+            }
+        }
+    }
+
+    /// The next event of a znode that is claimed and not being deleted by us.
+    async fn next_event(&self) -> (String, i64, Event) {
+        loop {
+            let changed = self.claims_changed.notified();
+            let fired = std::future::poll_fn(|cx| self.poll_parts(cx));
+            // Cancel-safe: a fired watch stays fired, a missed notice only means another look.
+            tokio::select! {
+                biased;
+                event = fired => return event,
+                () = changed => {}
+            }
+        }
+    }
+
+    /// Polls the watches of all parts, and answers the first event of one that this participant is not
+    /// deleting. Those that it is deleting are polled as well: the read that arms such a watch keeps
+    /// its room on the session until it is polled, and the deletion may be waiting for that room.
+    fn poll_parts(&self, cx: &mut Context<'_>) -> Poll<(String, i64, Event)> {
+        let mut first = Poll::Pending;
+        for part in &mut self.claims().parts {
+            let fired = part.watch.poll_fired(cx);
+            if let (Poll::Ready(event), None, Poll::Pending) = (fired, part.ending, &first) {
+                first = Poll::Ready((part.path.clone(), part.czxid, event));
+            }
+        }
+        first
+    }
+
+    /// Polls the watches of all parts, and tells of no event: for a participant that is ending, to which
+    /// no loss matters any more. Never completes.
+    pub async fn follow_claims(&self) {
+        std::future::poll_fn(|cx| {
+            drop(self.poll_parts(cx));
+            Poll::Pending
+        })
+        .await
+    }
+}
