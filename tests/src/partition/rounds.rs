@@ -110,7 +110,7 @@ pub async fn round(
     let gap = judge(&order).with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}"));
     if cut.is_survived(timeout) {
         let said = said(&holder);
-        let is_kept = matches!(gap, Ok(None)) && !said.iter().any(|line| line.contains("lost"));
+        let is_kept = matches!(gap, Ok(None)) && !said.iter().any(|line| tells_of_loss(line));
         ensure!(is_kept, "{cut:?}, {kind:?}, {timeout:?}: the claim was lost; {gap:?}; {said:?}");
     }
     let holder_said = said(&holder);
@@ -129,5 +129,27 @@ fn said(host: &Host) -> Vec<String> {
 
 /// The holder has said that its claims are lost, which it does when its commands are no more.
 async fn gone(holder: &Host) -> Result<()> {
-    holder.running.wait_for_text("lost").await.map(drop)
+    let told = holder.running.wait_for_line("a loss", |line| tells_of_loss(&line.text));
+    told.await.map(drop)
+}
+
+/// Whether a line tells that a claim is lost. The client crate tells of lost connections as well, also
+/// of those that only ask for the servers' tick.
+fn tells_of_loss(line: &str) -> bool {
+    line.contains("lost") && !line.contains("zookeeper_client::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_connection_is_no_loss() {
+        for line in ["lost: the session ended", "WARN wok::holding::told: lost recipe=\"a\""] {
+            assert!(tells_of_loss(line), "{line}");
+        }
+        let connection = "INFO serve{session=0x1}: zookeeper_client::session: enter state \
+                          Disconnected due to connection to server has lost";
+        assert!(!tells_of_loss(connection));
+    }
 }
