@@ -19,6 +19,11 @@
 //!
 //! 1. Read the root and watch it, in one request.
 //! 2. When the watch has fired, go to 1; if the root's `mzxid` is another one, tell it.
+//!
+//! Wait:
+//!
+//! 1. As Observe 1. If the root's `mzxid` is higher than the one given, answer it.
+//! 2. When the watch has fired, go to 1.
 
 mod bindings;
 mod change;
@@ -84,6 +89,10 @@ impl Guest for Configuration {
         let (revision, observer) = Observer::observe()?;
         OBSERVER.set(Some(observer));
         Ok(revision)
+    }
+
+    fn wait(after: u64) -> Result<u64, Error> {
+        observer::wait(after)
     }
 }
 

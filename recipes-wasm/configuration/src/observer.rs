@@ -2,7 +2,7 @@
 
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
-use wok_sdk::zookeeper::{Contents, Error, Watch, watch_data, watch_exists};
+use wok_sdk::zookeeper::{self, Contents, Error, Watch, watch_data, watch_exists};
 
 use crate::ROOT;
 use crate::decide::{News, Root, Told, is_key};
@@ -46,6 +46,18 @@ impl Observer {
             }
         };
         Observer { told, _watch: watch }
+    }
+}
+
+/// Waits for a revision after that one. Revisions are zxids, which only grow: a server that is behind
+/// shows a lower one, which is no news whatever it was.
+pub(crate) fn wait(after: u64) -> Result<u64, Error> {
+    loop {
+        let (root, watch) = watch_root()?;
+        match root.map(|root| root.stat.mzxid) {
+            Some(revision) if revision > after => return Ok(revision),
+            _ => zookeeper::wait(&[&watch])?,
+        };
     }
 }
 

@@ -104,7 +104,10 @@ pub(crate) fn check_reads(
                 let was_once = ever.into_iter().any(|it| is_settings(*revision, entries, it));
                 (if was_once { k3 } else { k1 }, format!("revision {revision} as {entries:?}"))
             }
-            (Asked::Get(_) | Asked::Snapshot | Asked::Observe, Answer::Nonsense(shown)) => {
+            (
+                Asked::Get(_) | Asked::Snapshot | Asked::Observe | Asked::Wait(_),
+                Answer::Nonsense(shown),
+            ) => {
                 (k3, shown.to_string())
             }
             // What this call was answered is no older than its beginning, as a transaction says, and

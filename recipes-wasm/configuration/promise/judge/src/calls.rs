@@ -47,6 +47,8 @@ pub(crate) enum Asked<'a> {
     Remove { key: &'a str, expected: Expected },
     Snapshot,
     Observe,
+    /// For a revision after that one.
+    Wait(i64),
 }
 
 impl Asked<'_> {
@@ -58,6 +60,7 @@ impl Asked<'_> {
             Asked::Remove { .. } => "remove",
             Asked::Snapshot => "snapshot",
             Asked::Observe => "observe",
+            Asked::Wait(_) => "wait",
         }
     }
 }
@@ -71,7 +74,7 @@ pub(crate) enum Answer<'a> {
     Changed { revision: i64, version: Option<i32> },
     /// All keys at a revision.
     Settings(i64, Vec<(&'a str, &'a Json, i32)>),
-    /// The revision that an observer begins with.
+    /// The revision that an observer begins with, or that was waited for.
     Observed(i64),
     /// The operation was refused, and has changed nothing.
     Refused(&'a Json),
@@ -136,6 +139,7 @@ fn asked<'a>(operation: &str, arguments: &'a Json) -> Option<Asked<'a>> {
         "remove" => Asked::Remove { key: key()?, expected: expected(arguments.get("expected")?)? },
         "snapshot" => Asked::Snapshot,
         "observe" => Asked::Observe,
+        "wait" => Asked::Wait(revision(arguments.get("after")?)?),
         _ => return None,
     })
 }
@@ -169,7 +173,7 @@ fn answer<'a>(asked: Asked<'_>, outcome: &'a Outcome) -> Answer<'a> {
             revision(value).map(|revision| Answer::Changed { revision, version: None })
         }
         Asked::Snapshot => settings(value),
-        Asked::Observe => revision(value).map(Answer::Observed),
+        Asked::Observe | Asked::Wait(_) => revision(value).map(Answer::Observed),
     };
     read.unwrap_or(Answer::Nonsense(value))
 }

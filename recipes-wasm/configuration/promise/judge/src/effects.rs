@@ -97,7 +97,7 @@ fn makes(call: &Call<'_>, state: &State<'_>) -> bool {
                 && before.is_some()
                 && expected.is(before)
         }
-        Asked::Get(_) | Asked::Snapshot | Asked::Observe => false,
+        Asked::Get(_) | Asked::Snapshot | Asked::Observe | Asked::Wait(_) => false,
     };
     call.session == session && is_in_time && is_its_own
 }

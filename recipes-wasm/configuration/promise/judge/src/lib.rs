@@ -3,10 +3,10 @@
 //! | id | pass | broken if |
 //! |---|---|---|
 //! | K1 | `effects`, `answers` | a change was not as expected, was made twice, or not at all though it was acknowledged; or one was refused that was as expected; or a snapshot is not the tree at one zxid |
-//! | K2 | `observers` | an observer is not told of the last change, is told of a revision that never was, or goes back |
+//! | K2 | `observers` | an observer, or who waits, is not told of the last change, is told of a revision that never was, or goes back |
 //! | K3 | `answers` | a reader is shown what was not so during the call |
 //! | K4 | `answers` | a call is refused for another reason without a fault |
-//! | H1 | `polling` | an observer asks the ensemble more often than the configuration changes |
+//! | H1 | `polling` | who observes or waits asks the ensemble more often than the configuration changes |
 //!
 //! The ensemble's own log has every state that the configuration ever had. A change that was
 //! acknowledged names its transaction, so nothing has to be guessed about the order.
@@ -68,7 +68,7 @@ impl Judge for ConfigurationJudge {
         ("K2", "every observer is told of the last change, and only of revisions that were"),
         ("K3", "what a reader is shown was so at some moment of the call"),
         ("K4", "a call is refused only where the key is not as expected, or a fault was in its way"),
-        ("H1", "an observer asks the ensemble once for each change, and otherwise not at all"),
+        ("H1", "who observes or waits asks the ensemble when something changed, and otherwise not"),
     ];
 
     fn begin(_config: &str) -> Result<Self, String> {
@@ -96,7 +96,9 @@ impl Judge for ConfigurationJudge {
             answers::check_refusals(&case, "K1", "K4", &mut found);
             answers::check_reads(&case, "K1", "K3", &mut found);
             observers::check(&case, "K2", &mut found);
+            observers::check_waits(&case, "K2", &mut found);
             polling::check(&case, "H1", &mut found);
+            polling::check_waits(&case, "H1", &mut found);
         }
         first_of_each(found)
     }

@@ -6,7 +6,7 @@ use wok_judge::people::Person;
 use wok_judge::{Moment, Violation};
 
 use crate::Case;
-use crate::calls::{Answer, revision};
+use crate::calls::{Answer, Asked, revision};
 
 /// How long an observer may take to hear of a change, beyond one session timeout without faults.
 const HEARS_US: u64 = 2_000_000;
@@ -34,7 +34,7 @@ pub(crate) fn check(case: &Case<'_, '_>, id: &'static str, found: &mut Vec<Viola
 /// All that a participant was told, from its first observation on.
 fn heard<'a>(case: &Case<'_, 'a>, who: ParticipantId) -> Vec<Heard<'a>> {
     let answers = case.calls_of(who).filter_map(|call| match (&call.answer, call.returned) {
-        (Answer::Observed(revision), Some(when)) => {
+        (Answer::Observed(revision), Some(when)) if matches!(call.asked, Asked::Observe) => {
             Some(Heard { when, revision: Some(*revision), key: None, is_event: false })
         }
         _ => None,
@@ -121,6 +121,41 @@ fn check_end(
             person.id
         );
         found.push(Violation::new(id, at, sentence).involving([made.at]).by([person.id]));
+    }
+}
+
+/// K2: who waits for a later revision is answered one, and is answered when there is one.
+pub(crate) fn check_waits(case: &Case<'_, '_>, id: &'static str, found: &mut Vec<Violation>) {
+    let patience = case.longest_timeout_us.saturating_add(HEARS_US);
+    for call in &case.calls {
+        let Asked::Wait(after) = call.asked else { continue };
+        let wrong = match (&call.answer, call.returned) {
+            (Answer::Observed(revision), Some(answered)) => {
+                let mut states = case.states.between(0, answered.at);
+                let was = states.any(|state| state.wrote_root && state.revision == *revision);
+                (!was || *revision <= after).then(|| (answered.at, format!("answered {revision}")))
+            }
+            (_, Some(_)) => None,
+            (_, None) => {
+                let later = case.states.all().iter().find(|state| state.revision > after);
+                let since = later.and_then(|state| state.made);
+                let from = since.map(|(made, ..)| made.us.max(call.invoked.us));
+                let due = from.and_then(|from| case.faults.due(call.host, from, patience));
+                let person = case.people.person(call.who);
+                let is_over = |due: u64| {
+                    let ended = person.and_then(|person| person.end);
+                    ended.is_some_and(|end| end.when().us <= due) || has_left(case, call.who, due)
+                };
+                due.filter(|due| !is_over(*due)).and_then(|due| {
+                    let at = case.history.partition_point(|entry| entry.at_us <= due);
+                    (at < case.history.len()).then(|| (at, "not answered".to_owned()))
+                })
+            }
+        };
+        let Some((at, what)) = wrong else { continue };
+        let who = call.who;
+        let sentence = format!("participant {who} waits for a revision after {after}: it is {what}");
+        found.push(Violation::new(id, at, sentence).involving([call.invoked.at]).by([who]));
     }
 }
 

@@ -55,6 +55,40 @@ fn check_one(
     }
 }
 
+/// How many host calls a wait may make: two looks where there is no root, and both again because the
+/// root came in between.
+const ONCE: usize = 4;
+/// And how many more for each time that the root was written meanwhile.
+const AGAIN: usize = 2;
+
+/// H1 of who waits.
+pub(crate) fn check_waits(case: &Case<'_, '_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.calls.iter().filter(|call| matches!(call.asked, Asked::Wait(_))) {
+        let Some(answered) = call.returned else { continue };
+        if !case.is_spared(call.host, call.invoked.us, answered.us) {
+            continue;
+        }
+        let meanwhile = case.history.get(call.invoked.at..answered.at).unwrap_or_default();
+        let asks = |what: &What| {
+            matches!(what, What::HostCall { participant, name, .. }
+                if *participant == call.who && name != "wait")
+        };
+        let asked = meanwhile.iter().filter(|entry| asks(&entry.what)).count();
+        let states = case.states.between(call.invoked.at, answered.at);
+        let written = states.filter(|state| state.wrote_root).count();
+        if asked <= ONCE + AGAIN * written {
+            continue;
+        }
+        let who = call.who;
+        let sentence = format!(
+            "participant {who} asked the ensemble {asked} times in one `wait`, and the \
+             configuration was written {written} times"
+        );
+        let violation = Violation::new(id, answered.at, sentence);
+        found.push(violation.involving([call.invoked.at]).by([who]));
+    }
+}
+
 fn is_within_a_call(case: &Case<'_, '_>, who: ParticipantId, at: usize) -> bool {
     case.calls_of(who).any(|call| {
         call.invoked.at < at && call.returned.is_none_or(|returned| at < returned.at)
