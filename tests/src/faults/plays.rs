@@ -81,6 +81,7 @@ fn plays() -> Vec<Play> {
     of_the_semaphore(&mut plays);
     of_the_election(&mut plays);
     of_those_who_gather(&mut plays);
+    of_the_configuration(&mut plays);
     plays
 }
 
@@ -172,6 +173,18 @@ fn of_those_who_gather(plays: &mut Vec<Play>) {
     let counter = Recipe { name: "counter", config: json!({}) };
     let swap = || ("compare-and-set", json!({ "expected": 0, "value": 1 }));
     plays.push(Play::asking(&counter, vec![plain("get")], swap(), vec![swap(), plain("get")]));
+}
+
+fn of_the_configuration(plays: &mut Vec<Play>) {
+    let settings = Recipe { name: "configuration", config: json!({}) };
+    let any = |name| (name, json!({ "key": "a", "data": "one", "expected": "any" }));
+    let (set, get) = (|| any("set"), || ("get", json!({ "key": "a" })));
+    let remove = || ("remove", json!({ "key": "a", "expected": "any" }));
+    let wait = |after| ("wait", json!({ "after": after }));
+    let all = || vec![set(), get(), plain("snapshot"), plain("observe"), wait(0), remove()];
+    for asks in [set(), get(), remove(), plain("snapshot"), plain("observe"), wait(0)] {
+        plays.push(Play::asking(&settings, vec![set()], asks, all()));
+    }
 }
 
 /// Plays all under one fault, at the same time. Answers how many plays there were.

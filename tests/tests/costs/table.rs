@@ -78,7 +78,8 @@ impl Cost {
 
 /// All rows.
 pub(super) fn all() -> Vec<Cost> {
-    [locks(), several_locks(), semaphore(), election(), counter(), gathering()].concat()
+    [locks(), several_locks(), semaphore(), election(), counter(), gathering(), configuration()]
+        .concat()
 }
 
 /// The holder keeps its lock when it is asked. It reads the request, and it and the host watch again: those
@@ -187,5 +188,23 @@ fn gathering() -> Vec<Cost> {
         latch("count-down", &[&[Multi, Read], &[Multi]]).with(id("b")),
         latch("remaining", &[&[Multi, Read]]),
         latch("wait", &[&[Multi, Read]]).after_call(Who::Other, "count-down", id("b")),
+    ]
+}
+
+fn configuration() -> Vec<Cost> {
+    let set = |value: &str| json!({ "key": "a", "data": value, "expected": "any" });
+    let after = |operation, trips| {
+        let cost = Cost::of("configuration", operation, trips);
+        cost.after_call(Who::Counted, "set", set("one"))
+    };
+    let key = || json!({ "key": "a" });
+    vec![
+        after("get", &[&[Sync, Read]]).with(key()),
+        after("set", &[&[Multi]]).with(set("two")),
+        after("remove", &[&[Multi]]).with(json!({ "key": "a", "expected": "any" })),
+        // The keys are those that the snapshot before had.
+        after("snapshot", &[&[Sync, Read, List, Read, Read]]).after(&["snapshot"]),
+        after("observe", &[&[Read]]),
+        after("wait", &[&[Read]]).with(json!({ "after": 0 })),
     ]
 }
