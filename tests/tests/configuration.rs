@@ -100,9 +100,11 @@ async fn of_two_operators_who_have_read_the_same_one_is_refused() -> Result<()> 
     let path = zookeeper::unique_path();
     answer(&path, &["set", "key=limit", "data=low", "expected=absent"]).await?;
     let expected = r#"expected={"version":0}"#;
-    let one = program(zookeeper::shared().await.address(), &path, &[
-        "set", "key=limit", "data=one's", expected,
-    ])?
+    let one = program(
+        zookeeper::shared().await.address(),
+        &path,
+        &["set", "key=limit", "data=one's", expected],
+    )?
     .start()?;
     let other = call(&path, &["set", "key=limit", "data=other's", expected]).await?;
     let ended = [one.ended().await?, other];

@@ -28,11 +28,7 @@ enum Missed {
 }
 
 /// Writes the value if the key is as expected. Answers the version and the revision of what it wrote.
-pub(crate) fn set(
-    key: &str,
-    data: &[u8],
-    expected: Expected,
-) -> Result<(Option<i32>, u64), Error> {
+pub(crate) fn set(key: &str, data: &[u8], expected: Expected) -> Result<(Option<i32>, u64), Error> {
     let mut how = decide::first(expected).map_err(Error::Invalid)?;
     loop {
         let refused = match change(key, &write(key, data, how)) {

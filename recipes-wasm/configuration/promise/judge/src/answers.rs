@@ -107,9 +107,7 @@ pub(crate) fn check_reads(
             (
                 Asked::Get(_) | Asked::Snapshot | Asked::Observe | Asked::Wait(_),
                 Answer::Nonsense(shown),
-            ) => {
-                (k3, shown.to_string())
-            }
+            ) => (k3, shown.to_string()),
             // What this call was answered is no older than its beginning, as a transaction says, and
             // a session never goes back behind its own.
             (_, Answer::Changed { .. }) => {

@@ -43,8 +43,15 @@ impl Expected {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked<'a> {
     Get(&'a str),
-    Set { key: &'a str, data: &'a Json, expected: Expected },
-    Remove { key: &'a str, expected: Expected },
+    Set {
+        key: &'a str,
+        data: &'a Json,
+        expected: Expected,
+    },
+    Remove {
+        key: &'a str,
+        expected: Expected,
+    },
     Snapshot,
     Observe,
     /// For a revision after that one.

@@ -92,10 +92,7 @@ fn makes(call: &Call<'_>, state: &State<'_>) -> bool {
                 && change.after.is_some_and(|after| spells(data, after.data))
         }
         Asked::Remove { key, expected } => {
-            key == change.key
-                && change.after.is_none()
-                && before.is_some()
-                && expected.is(before)
+            key == change.key && change.after.is_none() && before.is_some() && expected.is(before)
         }
         Asked::Get(_) | Asked::Snapshot | Asked::Observe | Asked::Wait(_) => false,
     };

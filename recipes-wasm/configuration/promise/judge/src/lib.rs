@@ -67,7 +67,10 @@ impl Judge for ConfigurationJudge {
         ),
         ("K2", "every observer is told of the last change, and only of revisions that were"),
         ("K3", "what a reader is shown was so at some moment of the call"),
-        ("K4", "a call is refused only where the key is not as expected, or a fault was in its way"),
+        (
+            "K4",
+            "a call is refused only where the key is not as expected, or a fault was in its way",
+        ),
         ("H1", "who observes or waits asks the ensemble when something changed, and otherwise not"),
     ];
 

@@ -74,9 +74,8 @@ fn check_sequence(
         } else if revision < last || (told.is_event && revision == last) {
             "is no news"
         } else if told.key.is_some_and(|key| {
-            let mut since = writes
-                .iter()
-                .filter(|state| last < state.revision && state.revision <= revision);
+            let mut since =
+                writes.iter().filter(|state| last < state.revision && state.revision <= revision);
             let only = since.next().filter(|_| since.next().is_none());
             only.is_none_or(|state| state.changes.iter().all(|change| change.key != key))
         }) {
@@ -154,7 +153,8 @@ pub(crate) fn check_waits(case: &Case<'_, '_>, id: &'static str, found: &mut Vec
         };
         let Some((at, what)) = wrong else { continue };
         let who = call.who;
-        let sentence = format!("participant {who} waits for a revision after {after}: it is {what}");
+        let sentence =
+            format!("participant {who} waits for a revision after {after}: it is {what}");
         found.push(Violation::new(id, at, sentence).involving([call.invoked.at]).by([who]));
     }
 }

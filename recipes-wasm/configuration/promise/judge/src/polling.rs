@@ -1,8 +1,8 @@
 //! An observer is told, and need not ask.
 
+use wok_judge::Violation;
 use wok_judge::history::{ParticipantId, What};
 use wok_judge::people::Person;
-use wok_judge::Violation;
 
 use crate::Case;
 use crate::calls::{Answer, Asked, Call};
@@ -90,7 +90,6 @@ pub(crate) fn check_waits(case: &Case<'_, '_>, id: &'static str, found: &mut Vec
 }
 
 fn is_within_a_call(case: &Case<'_, '_>, who: ParticipantId, at: usize) -> bool {
-    case.calls_of(who).any(|call| {
-        call.invoked.at < at && call.returned.is_none_or(|returned| at < returned.at)
-    })
+    case.calls_of(who)
+        .any(|call| call.invoked.at < at && call.returned.is_none_or(|returned| at < returned.at))
 }

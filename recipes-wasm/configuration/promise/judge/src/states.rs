@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use wok_judge::history::{Change, Data, Entry, What};
 use wok_judge::Moment;
+use wok_judge::history::{Change, Data, Entry, What};
 
 /// The value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -40,7 +40,13 @@ fn first(key: &str, data: &str) -> Change {
 
 /// What may happen to a configuration, in the words of these tests.
 trait Configuring {
-    fn ask_to_set(&mut self, who: ParticipantId, key: &str, data: &str, expected: Value) -> &mut Self;
+    fn ask_to_set(
+        &mut self,
+        who: ParticipantId,
+        key: &str,
+        data: &str,
+        expected: Value,
+    ) -> &mut Self;
     /// The ensemble commits these for that participant, along with the root.
     fn becomes(&mut self, who: ParticipantId, key: &str, change: Change) -> &mut Self;
     /// A value that is answered with the revision of the newest transaction.
@@ -58,7 +64,13 @@ trait Configuring {
 }
 
 impl Configuring for Story {
-    fn ask_to_set(&mut self, who: ParticipantId, key: &str, data: &str, expected: Value) -> &mut Self {
+    fn ask_to_set(
+        &mut self,
+        who: ParticipantId,
+        key: &str,
+        data: &str,
+        expected: Value,
+    ) -> &mut Self {
         self.invoke_with(who, "set", json!({ "key": key, "data": data, "expected": expected }))
     }
 
@@ -242,7 +254,12 @@ fn k1_what_was_acknowledged_and_not_made_is_rejected() {
 #[test]
 fn k1_what_was_not_as_expected_and_made_is_rejected() {
     let mut story = begun();
-    story.set(1, "a", 0, "one").set(1, "a", 1, "two").ask_to_set(2, "a", "three", json!({ "version": 0 }));
+    story.set(1, "a", 0, "one").set(1, "a", 1, "two").ask_to_set(
+        2,
+        "a",
+        "three",
+        json!({ "version": 0 }),
+    );
     story.becomes(2, "a", set_data(&path("a"), 2, "three"));
     let revision = story.newest();
     story.ok(2, json!({ "version": 2, "revision": revision }));
@@ -292,7 +309,10 @@ fn k1_a_refusal_of_what_was_as_expected_is_rejected() {
         (json!("any"), "bad-version"),
     ] {
         let mut story = begun();
-        story.set(1, "a", 0, "one").ask_to_set(2, "a", "two", expected).refuse_with(2, json!(error));
+        story
+            .set(1, "a", 0, "one")
+            .ask_to_set(2, "a", "two", expected)
+            .refuse_with(2, json!(error));
         check(&story, "K1");
     }
     let mut story = begun();
