@@ -11,6 +11,7 @@
 //! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
 //! - [`contention`]: many participants of one lock, on one session.
 //! - [`recipes`]: double barrier, semaphore and read-write lock, beside Curator and kazoo as well.
+//! - `observers`, in [`recipes`]: a thousand of one configuration, while it changes.
 //! - [`heartbeats`]: what a session costs the ensemble.
 //! - [`kill`]: the hand-over after a crash.
 //! - [`embedded`]: wok's own server beside Apache ZooKeeper.
@@ -56,6 +57,7 @@ const BENCHES: &[Bench] = &[
     ("limits", limits::bench),
     ("contention", contention::bench),
     ("recipes", recipes::bench),
+    ("observers", recipes::observers),
     ("heartbeats", heartbeats::bench),
     ("kill", kill::bench),
     ("embedded", embedded::bench),

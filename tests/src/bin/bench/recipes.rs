@@ -4,6 +4,7 @@
 //! A cycle holds nothing for longer than it takes to give it back. Every participant goes through as
 //! many cycles as every other.
 
+mod configuration;
 mod double_barrier;
 mod read_write_lock;
 mod semaphore;
@@ -61,6 +62,11 @@ pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
     rows.extend(semaphore::bench(ground, &mut peers)?);
     rows.extend(read_write_lock::bench(ground, &mut peers)?);
     Ok(rows)
+}
+
+/// The rows about observers of a configuration, which nobody else has.
+pub(crate) fn observers(ground: &Ground) -> Result<Vec<Row>> {
+    configuration::bench(ground)
 }
 
 /// Who takes turns.
