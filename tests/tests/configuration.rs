@@ -114,7 +114,8 @@ async fn of_two_operators_who_have_read_the_same_one_is_refused() -> Result<()> 
     check_refused(&ended[loser], "bad-version");
     assert_eq!(answer_of(&ended[winner])?["version"], 1);
     let stands = answer(&path, &["get", "key=limit"]).await?;
-    assert_eq!(stands, json!({ "data": ["one's", "other's"][winner], "version": 1 }));
+    let won = ["one's", "other's"][winner];
+    assert_eq!(stands, json!({ "data": won, "version": 1 }));
     Ok(())
 }
 
