@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use wok_tests::frames::Opcode::{
-    self, Create2 as Create, Delete, Exists, GetChildren2 as List, GetData as Read, Multi, SetData,
-    Sync,
+    self, Create2 as Create, Delete, Exists, GetChildren2 as List, GetData as Read, Multi,
+    RemoveWatches, SetData, Sync,
 };
 
 /// Stands in arguments for the path that the other participant was answered last.
@@ -205,6 +205,6 @@ fn configuration() -> Vec<Cost> {
         // The keys are those that the snapshot before had.
         after("snapshot", &[&[Sync, Read, List, Read, Read]]).after(&["snapshot"]),
         after("observe", &[&[Read]]),
-        after("wait", &[&[Read]]).with(json!({ "after": 0 })),
+        after("wait", &[&[Read]]).with(json!({ "after": 0 })).behind(&[RemoveWatches]),
     ]
 }
