@@ -103,6 +103,9 @@ pub(crate) fn watch(layout: Layout) -> Result<(List, Vec<Watch>), Error> {
 
 /// Those of the names whose items are there still, and not claimed.
 pub(crate) fn left(names: Vec<String>) -> Result<Vec<String>, Error> {
+    if names.is_empty() {
+        return Ok(names);
+    }
     let ask = |name: &String| [place::item(name), place::claim(name)].map(Request::Exists);
     let asks: Vec<_> = names.iter().flat_map(ask).collect();
     let replies = reads(&asks);

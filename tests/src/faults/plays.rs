@@ -158,6 +158,10 @@ fn of_the_queue(plays: &mut Vec<Play>) {
     for asks in [plain("take"), plain("take-many")] {
         plays.push(Play::asking(&once, vec![both()], asks, vec![put(), plain("take")]));
     }
+    let urgent = Recipe { name: "priority-queue", config: json!({}) };
+    let hurry = || ("put", json!({ "data": "an item", "priority": -1 }));
+    plays.push(Play::asking(&urgent, vec![put()], hurry(), vec![hurry(), plain("take")]));
+    plays.push(Play::asking(&urgent, vec![put()], plain("take"), vec![plain("take")]));
 }
 
 fn of_the_election(plays: &mut Vec<Play>) {

@@ -42,7 +42,13 @@ eval "$TAKEN"
 $CALL ack-item item=$WOK_CLAIM_PATH fence=$WOK_FENCE > /dev/null 2>&1 && eval "$DONE"
 "#;
 
-fn member(name: &str, script: &str, servers: &str, path: &str, order: &OrderFile) -> Result<Running> {
+fn member(
+    name: &str,
+    script: &str,
+    servers: &str,
+    path: &str,
+    order: &OrderFile,
+) -> Result<Running> {
     let wok = wok_binary()?;
     let with = |command: &str| {
         let wok = wok.display();

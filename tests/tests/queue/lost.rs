@@ -31,7 +31,8 @@ async fn strike(before: &str, arguments: &[&str], says: &str, left: &[&str]) -> 
             assert_eq!(ended.code(), Some(0), "{what}");
             assert!(ended.stdout.contains(says), "{what}");
             for directory in ["claims", "consumers", "markers"] {
-                let there = admin.children(&format!("{path}/{directory}")).await.unwrap_or_default();
+                let there =
+                    admin.children(&format!("{path}/{directory}")).await.unwrap_or_default();
                 assert_eq!(there, Vec::<String>::new(), "{directory}: {what}");
             }
             let there = call(&path, &["length"]).await?["items"].as_u64();
@@ -62,7 +63,8 @@ async fn a_put_is_in_once_whichever_of_its_requests_or_replies_is_lost() -> Resu
 
 /// ZooKeeper's own queue deletes again, finds the item gone, and takes the next one.
 #[tokio::test]
-async fn a_take_at_most_once_loses_nothing_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
+async fn a_take_at_most_once_loses_nothing_whichever_of_its_requests_or_replies_is_lost()
+-> Result<()> {
     let take = ["--config", ONCE, "take"];
     let struck = strike("items=[\"a\", \"b\"]", &take, "\"a\"", &["b"]).await?;
     // Two lists, the read, the transaction, the look at the marker, and its deletion.
@@ -74,7 +76,8 @@ async fn a_take_at_most_once_loses_nothing_whichever_of_its_requests_or_replies_
 
 /// Given back when it is answered, as `wok call` holds nothing.
 #[tokio::test]
-async fn a_take_at_least_once_claims_once_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
+async fn a_take_at_least_once_claims_once_whichever_of_its_requests_or_replies_is_lost()
+-> Result<()> {
     let before = "items=[\"a\", \"b\"]";
     let struck = strike(before, &["take"], "\"attempt\":1", &["a", "b"]).await?;
     // Two lists, the read, the transaction, the read of the claim, and its deletion.

@@ -79,7 +79,10 @@ async fn a_take_at_least_once_and_its_ack_are_four_requests() -> Result<()> {
     queue.call(&participant, "take", json!({})).await?;
     // Asked again, it answers the same.
     let (again, sent) = queue.call(&participant, "take", json!({})).await?;
-    assert_eq!((&again["data"], &again["attempt"], sent), (&json!("a"), &json!(1), vec![Opcode::GetData]));
+    assert_eq!(
+        (&again["data"], &again["attempt"], sent),
+        (&json!("a"), &json!(1), vec![Opcode::GetData])
+    );
     queue.call(&participant, "ack", json!({})).await?;
     let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
     // The second read watches the claim, behind the transaction.
@@ -97,7 +100,11 @@ async fn a_put_wakes_one_of_those_who_wait() -> Result<()> {
     let path = zookeeper::unique_path();
     let mut waiting = Vec::new();
     for number in 1..=4 {
-        let call = super::commands::program(server.address(), &path, &["--config", super::commands::ONCE, "take"])?;
+        let call = super::commands::program(
+            server.address(),
+            &path,
+            &["--config", super::commands::ONCE, "take"],
+        )?;
         waiting.push(call.start()?);
         let is_there = |line: &[String]| line.len() == number;
         admin.wait_children(&format!("{path}/consumers"), "a place in line", is_there).await?;

@@ -119,7 +119,10 @@ impl<'a> Log<'a> {
                     let (who, number, session) = (*participant, *number, person.session);
                     asking.push(Asking { who, number, session, paths, at });
                 }
-                What::HostCallAnswered { number, .. } => asking.retain(|it| it.number != *number),
+                // What is withdrawn may be done all the same, and later.
+                What::HostCallAnswered { number, answer, .. } if answer != "cancelled" => {
+                    asking.retain(|it| it.number != *number);
+                }
                 What::Txn { zxid, session, changes } => {
                     let txn =
                         Txn { case, now: Moment::of(at, entry), zxid: *zxid, session: *session };
