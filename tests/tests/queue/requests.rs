@@ -10,6 +10,8 @@ use wok_tests::proxy::{Match, Proxy};
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
+use super::commands::{ONCE, call, program};
+
 /// A queue behind a proxy that counts.
 struct Counted {
     proxy: Proxy,
@@ -95,35 +97,37 @@ async fn a_take_at_least_once_and_its_ack_are_four_requests() -> Result<()> {
 
 #[tokio::test]
 async fn a_put_wakes_one_of_those_who_wait() -> Result<()> {
+    const WAITING: usize = 4;
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let path = zookeeper::unique_path();
+    let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
+    call(&path, &["put", "data=first"]).await?;
+    call(&path, &["--config", ONCE, "take"]).await?;
+    let items = format!("{path}/items");
+    let lists = || proxy.requests(&Match::opcode(Opcode::GetChildren2).under(&items)).len();
+    let listed = async |count: usize| {
+        let what = format!("{count} lists of the items");
+        eventually(&what, async || Ok((lists() >= count).then_some(()))).await
+    };
     let mut waiting = Vec::new();
-    for number in 1..=4 {
-        let call = super::commands::program(
-            server.address(),
-            &path,
-            &["--config", super::commands::ONCE, "take"],
-        )?;
-        waiting.push(call.start()?);
+    for number in 1..=WAITING {
+        waiting.push(program(proxy.address(), &path, &["--config", ONCE, "take"])?.start()?);
         let is_there = |line: &[String]| line.len() == number;
         admin.wait_children(&format!("{path}/consumers"), "a place in line", is_there).await?;
+        // Each looks whether there is an item, and the first lists once more, with a watch.
+        listed(number + 1).await?;
     }
-    let items = format!("{path}/items");
-    let watchers = async || -> Result<usize> {
-        let by_path = server.four_letter("wchp").await?;
-        let watched = by_path.lines().skip_while(|line| *line != items).skip(1);
-        Ok(watched.take_while(|line| line.starts_with('\t')).count())
-    };
-    eventually("a watch", async || Ok((watchers().await? == 1).then_some(()))).await?;
-    super::commands::call(&path, &["put", "data=a"]).await?;
+    proxy.clear_log();
+    call(&path, &["put", "data=a"]).await?;
     let first = waiting.remove(0).ended().await?;
     assert!(first.stdout.contains("\"a\""), "first come, first served: {first:?}");
-    eventually("the next one's watch", async || Ok((watchers().await? == 1).then_some(()))).await?;
-    super::commands::call(&path, &["put-all", "items=[\"b\", \"c\", \"d\"]"]).await?;
+    // The one that was woken, and the next one, which is the first from then on.
+    listed(2).await?;
+    call(&path, &["put-all", "items=[\"b\", \"c\", \"d\"]"]).await?;
     for waiting in waiting {
         assert_eq!(waiting.ended().await?.code(), Some(0));
     }
+    assert!(lists() <= 4 * WAITING, "{} lists", lists());
     assert_eq!(admin.children(&format!("{path}/consumers")).await?, Vec::<String>::new());
     Ok(())
 }
