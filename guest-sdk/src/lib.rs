@@ -16,8 +16,9 @@
 //! * [`Naming`], [`Sequence`], [`Contender`]: a contender, and how it is named. Pure.
 //! * [`Line`], [`Standing`]: who stands where. [`line_up`] has the host put a list in order.
 //! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
+//! * [`Marker`]: an own znode that tells what became of a `multi`.
 //! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
-//!   [`confirmed`]: a read that is not from before the call. [`line()`], [`owners`]: a line for people.
+//!   [`reads`]: several reads in one round trip. [`confirmed`]: one that is not from before the call. [`line()`], [`owners`]: a line for people.
 //! * [`RevokeRequest`], [`ask_to_give_way`], [`Listening`]: a contender is asked to give way, and is told.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
@@ -32,10 +33,12 @@ mod contender;
 #[cfg(target_arch = "wasm32")]
 mod heap;
 mod line;
+mod marker;
 mod named;
 mod own;
 mod panics;
 mod reading;
+mod reads;
 mod revocation;
 mod revoke_request;
 mod sequence;
@@ -47,10 +50,12 @@ pub use wit_bindgen;
 pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
 pub use contender::{Contender, Naming, Standing};
 pub use line::{Line, line, line_up, owners};
+pub use marker::Marker;
 pub use named::Named;
 pub use own::Own;
 pub use panics::log_panics;
 pub use reading::{Gone, confirmed, names, wait_until_gone};
+pub use reads::reads;
 pub use revocation::{Asked, Heard, Listening, ask_to_give_way};
 pub use revoke_request::RevokeRequest;
 pub use sequence::Sequence;

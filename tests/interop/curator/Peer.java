@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -23,6 +24,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
+import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.recipes.shared.SharedCount;
 import org.apache.curator.retry.RetryForever;
 import org.apache.curator.retry.RetryNTimes;
@@ -61,6 +63,7 @@ final class Peer {
                     "election", new Election(client),
                     "counter", new Counter(client),
                     "barrier", new Barrier(client),
+                    "queue", new Queue(client),
                     "bench", new Bench(client)));
         }
     }
@@ -338,6 +341,32 @@ final class Peer {
                 case "lower":
                     barrier.removeBarrier();
                     return "";
+                default:
+                    throw unknown(operation);
+            }
+        }
+    }
+
+    /** {@code put <path> <data>}, {@code take <path>}, and {@code poll <path>}, which does not wait. */
+    private static final class Queue implements Recipe {
+        private final CuratorFramework client;
+
+        Queue(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            SimpleDistributedQueue queue = new SimpleDistributedQueue(client, arguments.get(0));
+            switch (operation) {
+                case "put":
+                    queue.offer(arguments.get(1).getBytes(StandardCharsets.UTF_8));
+                    return "";
+                case "take":
+                    return new String(queue.take(), StandardCharsets.UTF_8);
+                case "poll":
+                    byte[] data = queue.poll();
+                    return data == null ? "" : new String(data, StandardCharsets.UTF_8);
                 default:
                     throw unknown(operation);
             }

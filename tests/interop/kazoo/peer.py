@@ -112,6 +112,20 @@ class BarrierRecipe:
         self.client.Barrier(path).remove()
 
 
+class QueueRecipe:
+    """`put <path> <data> [<priority>]` and `get <path>`, which answers nothing if there is nothing."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def put(self, path, data, priority="100"):
+        self.client.Queue(path).put(data.encode(), int(priority))
+
+    def get(self, path):
+        data = self.client.Queue(path).get()
+        return "" if data is None else data.decode()
+
+
 class BenchRecipe:
     """`double-barrier`, `semaphore` and `read-write-lock`, each with `<path> <members> <cycles>`.
 
@@ -184,6 +198,7 @@ def main():
                 "read-write-lock": ReadWriteLockRecipe(client),
                 "election": ElectionRecipe(client),
                 "barrier": BarrierRecipe(client),
+                "queue": QueueRecipe(client),
                 "bench": BenchRecipe(client),
             }
         )

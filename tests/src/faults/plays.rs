@@ -79,6 +79,7 @@ fn plays() -> Vec<Play> {
     of_locks(&mut plays);
     of_several_locks(&mut plays);
     of_the_semaphore(&mut plays);
+    of_the_queue(&mut plays);
     of_the_election(&mut plays);
     of_those_who_gather(&mut plays);
     of_the_configuration(&mut plays);
@@ -143,6 +144,25 @@ fn of_the_semaphore(plays: &mut Vec<Play>) {
     let resize = || ("resize", json!({ "permits": 2 }));
     let first = vec![("resize", json!({ "permits": 1 }))];
     plays.push(Play::asking(&resized, first, resize(), vec![resize(), acquire()]));
+}
+
+fn of_the_queue(plays: &mut Vec<Play>) {
+    let queue = Recipe { name: "queue", config: json!({}) };
+    let put = || ("put", json!({ "data": "an item" }));
+    let both = || ("put-all", json!({ "items": ["an item", "another"] }));
+    plays.push(Play::asking(&queue, vec![], put(), vec![put(), plain("take")]));
+    plays.push(Play::asking(&queue, vec![put()], both(), vec![plain("take")]));
+    for asks in [plain("take"), plain("take-many"), plain("length"), plain("peek")] {
+        plays.push(Play::asking(&queue, vec![put()], asks, vec![plain("take")]));
+    }
+    let once = Recipe { name: "queue", config: json!({ "delivery": "at-most-once" }) };
+    for asks in [plain("take"), plain("take-many")] {
+        plays.push(Play::asking(&once, vec![both()], asks, vec![put(), plain("take")]));
+    }
+    let urgent = Recipe { name: "priority-queue", config: json!({}) };
+    let hurry = || ("put", json!({ "data": "an item", "priority": -1 }));
+    plays.push(Play::asking(&urgent, vec![put()], hurry(), vec![hurry(), plain("take")]));
+    plays.push(Play::asking(&urgent, vec![put()], plain("take"), vec![plain("take")]));
 }
 
 fn of_the_election(plays: &mut Vec<Play>) {

@@ -17,6 +17,7 @@ mod line;
 mod lock;
 mod multi_lock;
 mod party;
+mod queue;
 mod read_write_lock;
 mod revoking;
 mod semaphore;

@@ -1,0 +1,81 @@
+//! How items go.
+
+use wok_judge::people::Call;
+use wok_judge::{Case, Violation};
+
+use crate::log::{Gone, How, Item, Log};
+
+/// Q3: an item that is claimed goes by its consumer's word and by no other; Q6: one becomes a dead letter
+/// when it was taken as often as it may be, and is not taken more often.
+pub(super) fn check(case: &Case<'_>, log: &Log<'_>, most: Option<u64>, found: &mut Vec<Violation>) {
+    for item in &log.items {
+        if let Some(gone) = item.gone
+            && let Some((id, why)) = wrong(case, item, gone, most)
+        {
+            let sentence = format!("{} is gone: {why}", item.path);
+            let involved = item.claims.iter().map(|claim| claim.since.at);
+            found.push(Violation::new(id, gone.when.at, sentence).involving(involved));
+        }
+        for claim in &item.claims {
+            let version = u64::try_from(claim.version).unwrap_or(u64::MAX);
+            if most.is_some_and(|most| version > most) {
+                let sentence = format!("{} was taken for the time {version}", item.path);
+                found.push(Violation::new("Q6", claim.since.at, sentence));
+            }
+        }
+    }
+}
+
+fn wrong(
+    case: &Case<'_>,
+    item: &Item<'_>,
+    gone: Gone,
+    most: Option<u64>,
+) -> Option<(&'static str, String)> {
+    let call = gone.by.and_then(|id| case.people.calls().iter().find(|call| call.id == id));
+    let by = call.map_or("", |call| call.operation);
+    let claim = item.claim_before(gone.when.at);
+    let attempts = u64::try_from(item.version).unwrap_or(u64::MAX);
+    match gone.how {
+        How::Buried if claim.is_some() => {
+            Some(("Q6", "it was buried while somebody had it".to_owned()))
+        }
+        How::Buried if most != Some(attempts) => {
+            Some(("Q6", format!("it was buried after {attempts} attempts")))
+        }
+        How::Buried => None,
+        How::WithClaim => match claim {
+            None => Some(("Q3", "nobody had claimed it".to_owned())),
+            Some(claim) if claim.session != gone.session => {
+                Some(("Q3", "another session's consumer had it".to_owned()))
+            }
+            Some(_) if !["ack", ""].contains(&by) => {
+                Some(("Q3", format!("`{by}` removed it, and nobody had acknowledged it")))
+            }
+            Some(_) => None,
+        },
+        // By the name and the fence, or by somebody who takes at most once.
+        How::Alone => match (by, claim) {
+            ("ack-item", Some(claim)) => {
+                let is_meant = call.is_some_and(|call| fence(case, call) == Some(claim.czxid));
+                (!is_meant).then(|| ("Q3", "it was taken under another fence".to_owned()))
+            }
+            ("ack-item", None) => Some(("Q3", "nobody had claimed it".to_owned())),
+            ("take" | "take-many", None) | ("", _) => None,
+            (by, None) if most.is_some_and(|most| attempts >= most) => {
+                Some(("Q6", format!("`{by}` removed it, and there is no dead letter")))
+            }
+            (by, _) => Some(("Q3", format!("`{by}` removed it while somebody had it"))),
+        },
+    }
+}
+
+/// The fence that a call of `ack-item` names.
+fn fence(case: &Case<'_>, call: &Call<'_>) -> Option<i64> {
+    use wok_judge::history::What;
+    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
+        return None;
+    };
+    let fence = arguments.get("fence")?;
+    fence.as_i64().or_else(|| fence.as_str()?.parse().ok())
+}

@@ -1,0 +1,88 @@
+//! What a priority queue promises.
+//!
+//! | id | pass | broken if |
+//! |---|---|---|
+//! | Q1 | `puts`, `takes` | an acknowledged put is not in the queue as it was put in, or somebody takes what nobody has put in |
+//! | Q2 | `takes` | an item that was removed at its taking is told to somebody else than the one who took it, or to nobody though that one was answered |
+//! | Q3 | `takes`, `ends` | an item is told without a claim of its own, with a wrong number of attempts, or is removed by somebody else than the one who has it |
+//! | P1 | `order`, `takes` | an item is taken while a more urgent one, or an older one as urgent, is there and was when the queue was listed |
+//! | Q5 | `puts` | a put that is not acknowledged puts in more than once, or a part; or somebody is answered that nobody knows |
+//! | Q6 | `ends` | an item is a dead letter before its time, or without being kept, or is taken after its time |
+//! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
+//! | M7 | `leftovers` | a place or a claim outlives the call that it was made for, or what ends it |
+//! | W1 | `waits` | somebody waits while there is an item that nobody has |
+//! | H1 | `waits`, `herd` | anybody but the first in line watches the items, or one that waits asks again and again |
+
+mod ends;
+mod leftovers;
+mod log;
+mod order;
+mod puts;
+mod takes;
+mod waits;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+use wok_judge::history::Entry;
+use wok_judge::truth::Truth;
+use wok_judge::{Case, Judge, Promise, Stay, Violation, beliefs, first_of_each, herd};
+
+use log::Log;
+
+/// Items.
+const QUEUE: Promise = Promise {
+    noun: "its items",
+    asks: &["take", "take-many"],
+    waits: &["take", "take-many"],
+    stay: Stay::WithCall,
+    events: &[],
+    looks: &[],
+};
+
+/// The judge of priority queues.
+#[derive(Debug)]
+pub struct PriorityQueueJudge {
+    /// How often an item is taken before it is a dead letter.
+    max_attempts: Option<u64>,
+}
+
+impl Judge for PriorityQueueJudge {
+    const INVARIANTS: &'static [(&'static str, &'static str)] = &[
+        ("Q1", "what is put in is in the queue as it was, until somebody has taken it"),
+        ("Q2", "an item that is removed when it is taken is told to the one who took it"),
+        ("Q3", "an item that is claimed is its consumer's, and goes by its consumer's word alone"),
+        ("P1", "nothing is taken while something more urgent is there, or as urgent and older"),
+        ("Q5", "a put that is not acknowledged is in the queue once or not at all"),
+        ("Q6", "an item that was taken as often as it may be is kept as a dead letter"),
+        ("M5", "nobody goes on believing to hold what is long gone"),
+        ("M7", "a place in line goes with its wait, and a claim with what ends it"),
+        ("W1", "nobody waits while there is an item that nobody has"),
+        ("H1", "an item that comes wakes the first in line, and nobody else"),
+    ];
+
+    fn begin(config: &str) -> Result<Self, String> {
+        let config: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
+        Ok(PriorityQueueJudge { max_attempts: config.get("max-attempts").and_then(Value::as_u64) })
+    }
+
+    fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
+        let truth = Truth::of(history);
+        let case = Case::of(history, &truth, &QUEUE);
+        let log = Log::of(&case);
+        let mut found = Vec::new();
+        puts::check(&case, &log, &mut found);
+        takes::check(&case, &log, &mut found);
+        ends::check(&case, &log, self.max_attempts, &mut found);
+        order::check(&case, &log, &mut found);
+        beliefs::check(&case, "M5", "M5", &mut found);
+        leftovers::check(&case, &log, &mut found);
+        waits::check_wakes(&case, &log, &mut found);
+        waits::check_herd(&case, &mut found);
+        herd::check(&case, "H1", &mut found);
+        first_of_each(found)
+    }
+}
+
+wok_judge::export!(PriorityQueueJudge);

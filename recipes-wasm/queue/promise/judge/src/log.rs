@@ -1,0 +1,261 @@
+//! A queue by the ensemble's own log: what was put in, who took it, and how it went.
+
+use std::collections::BTreeMap;
+
+use wok_judge::counter::Counter;
+use wok_judge::history::{CallId, Change, ParticipantId, What};
+use wok_judge::people::Call;
+use wok_judge::truth::split;
+use wok_judge::{Case, Moment};
+
+/// Everything that was ever in a queue, in the order in which it was put in.
+#[derive(Debug, Default)]
+pub(super) struct Log<'a> {
+    pub(super) items: Vec<Item<'a>>,
+    /// The newest item of each path.
+    by_path: BTreeMap<&'a str, usize>,
+}
+
+/// An item.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    pub(super) path: &'a str,
+    /// The directory of its queue.
+    pub(super) queue: &'a str,
+    pub(super) czxid: i64,
+    pub(super) data: &'a [u8],
+    pub(super) put: Moment,
+    /// Which call put it in, if that can be known.
+    pub(super) by: Option<CallId>,
+    pub(super) version: i32,
+    pub(super) claims: Vec<Claim<'a>>,
+    pub(super) gone: Option<Gone>,
+}
+
+/// A claim of an item: a znode in `claims` that was created while the item was there, in the txn that
+/// counted the attempt.
+#[derive(Debug)]
+pub(super) struct Claim<'a> {
+    pub(super) path: &'a str,
+    pub(super) czxid: i64,
+    pub(super) session: i64,
+    pub(super) since: Moment,
+    pub(super) until: Option<Moment>,
+    /// The version of the item since then.
+    pub(super) version: i32,
+    /// Which call took it, if that can be known.
+    pub(super) by: Option<CallId>,
+}
+
+/// How an item went.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gone {
+    pub(super) when: Moment,
+    pub(super) how: How,
+    /// Which call did it, if that can be known.
+    pub(super) by: Option<CallId>,
+    /// Whose session the txn was.
+    pub(super) session: i64,
+}
+
+/// What the txn that deleted an item did besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// It deleted the claim.
+    WithClaim,
+    /// It created a dead letter with the same data.
+    Buried,
+    /// Neither.
+    Alone,
+}
+
+impl Item<'_> {
+    pub(super) fn is_there_at(&self, at: usize) -> bool {
+        self.put.at <= at && self.gone.is_none_or(|gone| gone.when.at > at)
+    }
+
+    /// The claim that it had just before that entry.
+    pub(super) fn claim_before(&self, at: usize) -> Option<&Claim<'_>> {
+        let before = |claim: &&Claim<'_>| {
+            claim.since.at < at && claim.until.is_none_or(|until| until.at >= at)
+        };
+        self.claims.iter().find(before)
+    }
+
+    /// The times in which it was there and nobody had taken it.
+    pub(super) fn spans(&self) -> Vec<(Moment, Option<Moment>)> {
+        let mut spans = Vec::new();
+        let mut since = Some(self.put);
+        for claim in &self.claims {
+            spans.extend(since.map(|since| (since, Some(claim.since))));
+            since = claim.until;
+        }
+        let gone = self.gone.map(|gone| gone.when);
+        if let Some(since) = since.filter(|since| gone.is_none_or(|gone| since.at < gone.at)) {
+            spans.push((since, gone));
+        }
+        spans
+    }
+}
+
+/// A host call under way.
+struct Asking<'a> {
+    who: ParticipantId,
+    number: u64,
+    session: i64,
+    paths: &'a [String],
+    at: usize,
+}
+
+impl<'a> Log<'a> {
+    /// Of a history.
+    pub(super) fn of(case: &Case<'a>) -> Self {
+        let mut log = Log::default();
+        let mut asking: Vec<Asking<'a>> = Vec::new();
+        for (at, entry) in case.history.iter().enumerate() {
+            match &entry.what {
+                What::HostCall { participant, number, paths, .. } => {
+                    let Some(person) = case.people.person(*participant) else { continue };
+                    let (who, number, session) = (*participant, *number, person.session);
+                    asking.push(Asking { who, number, session, paths, at });
+                }
+                // What is withdrawn may be done all the same, and later.
+                What::HostCallAnswered { number, answer, .. } if answer != "cancelled" => {
+                    asking.retain(|it| it.number != *number);
+                }
+                What::Txn { zxid, session, changes } => {
+                    let txn =
+                        Txn { case, now: Moment::of(at, entry), zxid: *zxid, session: *session };
+                    log.commit(&txn, changes, &asking);
+                }
+                _ => {}
+            }
+        }
+        log
+    }
+
+    /// The item of that path as of that entry, there or the last to have been.
+    pub(super) fn find(&self, path: &str, at: usize) -> Option<&Item<'a>> {
+        self.items.iter().rev().find(|item| item.path == path && item.put.at <= at)
+    }
+
+    fn commit(&mut self, txn: &Txn<'_, 'a>, changes: &'a [Change], asking: &[Asking<'_>]) {
+        let now = txn.now;
+        for change in changes {
+            match change {
+                Change::Created { path, ephemeral_owner, data } => match part_of(path) {
+                    Some((queue, "items", _)) => {
+                        let by = txn.asker(asking, stem(path));
+                        self.by_path.insert(path, self.items.len());
+                        self.items.push(Item {
+                            path,
+                            queue,
+                            czxid: txn.zxid,
+                            data: data.bytes(),
+                            put: now,
+                            by,
+                            version: 0,
+                            claims: Vec::new(),
+                            gone: None,
+                        });
+                    }
+                    Some((queue, "claims", name)) => {
+                        let item = [queue, "/items/", name].concat();
+                        let is_counted = changes.iter().any(|it| sets(it, &item));
+                        let Some(item) = self.newest(&item).filter(|_| is_counted) else {
+                            continue;
+                        };
+                        item.claims.push(Claim {
+                            path,
+                            czxid: txn.zxid,
+                            session: *ephemeral_owner,
+                            since: now,
+                            until: None,
+                            version: item.version,
+                            by: txn.asker(asking, path),
+                        });
+                    }
+                    _ => {}
+                },
+                Change::DataSet { path, version, .. } => {
+                    if let Some(item) = self.newest(path) {
+                        item.version = *version;
+                    }
+                }
+                Change::Deleted { path } => match part_of(path) {
+                    Some((queue, "items", name)) => {
+                        let how = how(changes, queue, name, self.newest(path).map(|it| it.data));
+                        let by = txn.asker(asking, path);
+                        if let Some(item) = self.newest(path) {
+                            let (when, session) = (now, txn.session);
+                            item.gone.get_or_insert(Gone { when, how, by, session });
+                        }
+                    }
+                    Some((queue, "claims", name)) => {
+                        let item = [queue, "/items/", name].concat();
+                        let claims = self.newest(&item).map(|item| &mut item.claims);
+                        if let Some(claim) = claims.and_then(|claims| claims.last_mut()) {
+                            claim.until.get_or_insert(now);
+                        }
+                    }
+                    _ => {}
+                },
+                _ => {}
+            }
+        }
+    }
+
+    fn newest(&mut self, path: &str) -> Option<&mut Item<'a>> {
+        self.items.get_mut(*self.by_path.get(path)?)
+    }
+}
+
+/// A txn that is read.
+struct Txn<'c, 'a> {
+    case: &'c Case<'a>,
+    now: Moment,
+    zxid: i64,
+    session: i64,
+}
+
+impl Txn<'_, '_> {
+    /// The call whose component asked for a change of that path, if only one can have.
+    fn asker(&self, asking: &[Asking<'_>], path: &str) -> Option<CallId> {
+        let mut all = asking
+            .iter()
+            .filter(|it| it.session == self.session && it.paths.iter().any(|asked| asked == path));
+        let asker = all.next().filter(|_| all.next().is_none())?;
+        self.case.people.call_at(asker.who, asker.at).map(|call: &Call<'_>| call.id)
+    }
+}
+
+fn how(changes: &[Change], queue: &str, name: &str, held: Option<&[u8]>) -> How {
+    let claim = [queue, "/claims/", name].concat();
+    let letter = [queue, "/dead-letters/", name].concat();
+    let is_buried = |change: &Change| matches!(change, Change::Created { path, data, .. } if *path == letter && Some(data.bytes()) == held);
+    if changes.iter().any(is_buried) {
+        return How::Buried;
+    }
+    match changes.iter().any(|it| matches!(it, Change::Deleted { path } if *path == claim)) {
+        true => How::WithClaim,
+        false => How::Alone,
+    }
+}
+
+fn sets(change: &Change, item: &str) -> bool {
+    matches!(change, Change::DataSet { path, .. } if path == item)
+}
+
+/// The queue's directory, which of its parts a path is in, and the name there.
+pub(super) fn part_of(path: &str) -> Option<(&str, &str, &str)> {
+    let (directory, name) = split(path)?;
+    let (queue, part) = split(directory)?;
+    Some((queue, part, name))
+}
+
+/// A path without its counter.
+fn stem(path: &str) -> &str {
+    let name = split(path).map_or(path, |(_, name)| name);
+    let stem = Counter::split(name).map_or(name, |(stem, _)| stem);
+    path.get(..path.len() - (name.len() - stem.len())).unwrap_or(path)
+}

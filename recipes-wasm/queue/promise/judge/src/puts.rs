@@ -1,0 +1,64 @@
+//! What is put in is in the queue, once.
+
+use serde_json::Value;
+use wok_judge::history::{Outcome, What};
+use wok_judge::people::Call;
+use wok_judge::{Case, Violation};
+
+use crate::log::{Item, Log};
+
+/// Q1: an acknowledged put is in the queue with what was put, in its order; Q5: one that is not
+/// acknowledged is in it once, or not at all, and an operation says which.
+pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+    for call in case.people.calls() {
+        let Some(wanted) = wanted(case, call) else { continue };
+        let until = call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
+        let is_its_own = |item: &&Item<'_>| item.by == Some(call.id);
+        let own: Vec<&Item<'_>> = log.items.iter().filter(is_its_own).collect();
+        let in_time = own.iter().filter(|item| item.put.at <= until);
+        let is_all = in_time.map(|item| item.data).eq(wanted.iter().map(Vec::as_slice));
+        let (id, what) = match call.answered {
+            Some((_, Outcome::Ok { .. })) if is_all && own.len() == wanted.len() => continue,
+            Some((_, Outcome::Ok { .. })) => ("Q1", "was acknowledged"),
+            Some((_, Outcome::Err { .. })) if own.is_empty() => continue,
+            Some((_, Outcome::Err { .. })) => ("Q5", "was refused"),
+            _ if own.is_empty() || own.len() == wanted.len() => continue,
+            _ => ("Q5", "was given up"),
+        };
+        let at = call.answered.map_or(call.invoked.at, |(answered, _)| answered.at);
+        let (who, operation) = (call.who, call.operation);
+        let sentence = format!(
+            "the `{operation}` of participant {who}, of {} items, {what}, and put in {}",
+            wanted.len(),
+            own.len()
+        );
+        let violation = Violation::new(id, at, sentence).by([who]);
+        found.push(violation.involving(own.iter().map(|item| item.put.at)));
+    }
+    check_answers(case, found);
+}
+
+/// Q5: nobody is left to find out.
+fn check_answers(case: &Case<'_>, found: &mut Vec<Violation>) {
+    for call in case.people.calls() {
+        let Some((answered, Outcome::Err { value, .. })) = call.answered else { continue };
+        if value.as_str() == Some("outcome-unknown") {
+            let (who, operation) = (call.who, call.operation);
+            let sentence = format!("`{operation}` of participant {who} was answered {value}");
+            found.push(Violation::new("Q5", answered.at, sentence).by([who]));
+        }
+    }
+}
+
+/// What a call puts in, as far as it is text.
+fn wanted(case: &Case<'_>, call: &Call<'_>) -> Option<Vec<Vec<u8>>> {
+    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
+        return None;
+    };
+    let bytes = |data: &Value| data.as_str().map(|text| text.as_bytes().to_vec());
+    match call.operation {
+        "put" => Some(vec![bytes(arguments.get("data")?)?]),
+        "put-all" => arguments.get("items")?.as_array()?.iter().map(bytes).collect(),
+        _ => None,
+    }
+}

@@ -1,0 +1,117 @@
+//! What is taken is told to the one who took it, and to nobody else.
+
+use serde_json::Value;
+use wok_judge::history::Outcome;
+use wok_judge::people::Call;
+use wok_judge::{Case, Moment, Violation};
+
+use crate::log::{How, Item, Log};
+
+/// Whether an operation takes items.
+pub(super) fn takes(call: &Call<'_>) -> bool {
+    matches!(call.operation, "take" | "take-many")
+}
+
+/// Q2 and Q3 of what is answered, and Q4 of a batch's order.
+pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+    for call in case.people.calls().iter().filter(|call| takes(call)) {
+        let Some((answered, outcome)) = call.answered else { continue };
+        let told = match outcome {
+            Outcome::Ok { value, .. } => items(value),
+            Outcome::Err { .. } => Vec::new(),
+            // Somebody who withdraws is told nothing.
+            _ => continue,
+        };
+        let mut paths = Vec::with_capacity(told.len());
+        let mut last = None;
+        for value in told {
+            let path = absolute(case, call, value);
+            let item = log.find(&path, answered.at);
+            if let Some(why) = wrong(case, call, answered, value, item) {
+                let (id, why) = why;
+                let sentence =
+                    format!("participant {} was told that it took {path}: {why}", call.who);
+                found.push(Violation::new(id, answered.at, sentence).by([call.who]));
+            }
+            let place = log.items.iter().position(|it| it.path == path);
+            if place < last {
+                let sentence =
+                    format!("participant {} was told of {path} behind a younger", call.who);
+                found.push(Violation::new("Q4", answered.at, sentence).by([call.who]));
+            }
+            last = place;
+            paths.push(path);
+        }
+        for item in &log.items {
+            let is_its =
+                item.gone.is_some_and(|gone| gone.by == Some(call.id) && gone.how == How::Alone);
+            if is_its && !paths.iter().any(|path| path == item.path) {
+                let sentence = format!(
+                    "participant {} removed {} and was not told of it: nobody has it",
+                    call.who, item.path
+                );
+                found.push(Violation::new("Q2", answered.at, sentence).by([call.who]));
+            }
+        }
+    }
+}
+
+/// What is wrong with what was told of an item, and which promise that breaks.
+fn wrong(
+    case: &Case<'_>,
+    call: &Call<'_>,
+    answered: Moment,
+    value: &Value,
+    item: Option<&Item<'_>>,
+) -> Option<(&'static str, String)> {
+    let Some(item) = item else { return Some(("Q1", "nobody has put that in".to_owned())) };
+    let number = |key: &str| {
+        let value = value.get(key)?;
+        value.as_u64().or_else(|| value.as_str()?.parse().ok())
+    };
+    let text = value.get("data").and_then(Value::as_str);
+    if text.is_some_and(|text| text.as_bytes() != item.data) {
+        return Some(("Q1", "it was put in with other data".to_owned()));
+    }
+    if number("czxid") != u64::try_from(item.czxid).ok() {
+        return Some(("Q3", "it has another czxid".to_owned()));
+    }
+    let attempt = number("attempt");
+    let Some(fence) = number("fence") else {
+        return match item.gone {
+            Some(gone) if gone.by == Some(call.id) || gone.by.is_none() => {
+                let before = u64::try_from(item.version).ok().map(|version| version + 1);
+                (attempt != before).then(|| ("Q3", format!("it was taken {} times", item.version)))
+            }
+            Some(_) => Some(("Q2", "somebody else has removed it".to_owned())),
+            None => Some(("Q2", "it is still there".to_owned())),
+        };
+    };
+    let session = case.people.person(call.who)?.session;
+    let fits = |czxid: i64| u64::try_from(czxid).is_ok_and(|czxid| czxid == fence);
+    let claim = item.claims.iter().find(|claim| fits(claim.czxid) && claim.session == session);
+    let Some(claim) = claim else {
+        return Some(("Q3", format!("it has no claim of fence {fence}")));
+    };
+    if claim.since.at > answered.at {
+        return Some(("Q3", "it claimed that later".to_owned()));
+    }
+    if attempt != u64::try_from(claim.version).ok() {
+        return Some(("Q3", format!("that was its attempt {}", claim.version)));
+    }
+    None
+}
+
+/// The items that an answer tells of.
+fn items(value: &Value) -> Vec<&Value> {
+    match value {
+        Value::Array(all) => all.iter().collect(),
+        one => vec![one],
+    }
+}
+
+fn absolute(case: &Case<'_>, call: &Call<'_>, value: &Value) -> String {
+    let path = value.get("path").and_then(Value::as_str).unwrap_or_default();
+    let mount = case.people.person(call.who).map_or("", |person| person.mount);
+    [mount, path].concat()
+}

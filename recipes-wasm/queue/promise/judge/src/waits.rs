@@ -1,0 +1,127 @@
+//! Nobody waits for nothing, and who waits, waits quietly.
+
+use wok_judge::history::{Change, What};
+use wok_judge::people::{Call, End};
+use wok_judge::truth::{Contender, split};
+use wok_judge::{Case, Violation};
+
+use crate::log::{Log, part_of};
+use crate::takes::takes;
+
+/// How long it may take that an item is taken for which somebody waits, where no fault is in the way,
+/// beyond a session's timeout: the first in line may be dead.
+const UNDISTURBED_US: u64 = 4_000_000;
+
+/// How many host calls a call may make: an old list's next items, of which some are taken by others, a list,
+/// the place, the wait for the next one ahead, the directories, two watches, and the same again.
+const ONCE: usize = 24;
+/// And how many more for each thing that happened meanwhile.
+const AGAIN: usize = 6;
+
+/// W1: an item that nobody has and for which somebody waits is taken, once no host is disturbed any more:
+/// whoever waits does so behind others.
+pub(super) fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+    let calls: Vec<&Call<'_>> = case.people.calls().iter().filter(|call| takes(call)).collect();
+    for item in &log.items {
+        for (since, until) in item.spans() {
+            for call in &calls {
+                let Some(person) = case.people.person(call.who) else { continue };
+                let begun = since.us.max(call.invoked.us);
+                let ends =
+                    [until, call.answered.map(|(answered, _)| answered), person.end.map(End::when)];
+                let end = ends.into_iter().flatten().map(|end| end.us).min();
+                let Some(due) = due(case, begun).filter(|due| end.is_none_or(|end| end > *due))
+                else {
+                    continue;
+                };
+                let Some(at) = case.first_after(due) else { continue };
+                if person.mount != item.queue {
+                    continue;
+                }
+                let sentence = format!(
+                    "participant {} waits for an item, and {} is there for anybody to take",
+                    call.who, item.path
+                );
+                let violation = Violation::new("W1", at, sentence).by([call.who]);
+                found.push(violation.involving([since.at, call.invoked.at]));
+            }
+        }
+    }
+}
+
+/// When what could begin at that time is done, whoever does it.
+fn due(case: &Case<'_>, from: u64) -> Option<u64> {
+    let patience = case.truth.longest_timeout_us().saturating_add(UNDISTURBED_US);
+    let due = |host| case.faults.due(host, from, patience);
+    let dues: Option<Vec<u64>> = case.people.persons().map(|person| due(person.host)).collect();
+    dues?.into_iter().max()
+}
+
+/// H1: who waits stands in line, and of the line only the first has to do with the items; and one that
+/// waits asks as often as something has happened that it could wait for.
+pub(super) fn check_herd(case: &Case<'_>, found: &mut Vec<Violation>) {
+    for (at, entry) in case.history.iter().enumerate() {
+        let What::HostCall { participant, paths, name, .. } = &entry.what else { continue };
+        let Some(person) = case.people.person(*participant) else { continue };
+        let call = case.people.call_at(person.id, at);
+        let Some(call) = call.filter(|call| takes(call)) else { continue };
+        let is_its_place = |place: &&Contender<'_>| {
+            split(place.parent) == Some((person.mount, "consumers"))
+                && case.people.asker(place).is_some_and(|asker| asker.id == *participant)
+                && (call.invoked.at..at).contains(&place.created.at)
+        };
+        // It may be gone by now, and its owner not know that.
+        let own = case.truth.contenders().iter().find(is_its_place);
+        let stands = own.is_some();
+        let is_first = own.is_some_and(|place| place.first.is_some_and(|first| first.at < at));
+        let looks = paths.iter().any(|path| split(path) == Some((person.mount, "items")));
+        let why = match (name.as_str(), stands) {
+            ("wait", false) => "waits without a place in line",
+            (_, true) if looks && !is_first => {
+                "looks at the items, and others are ahead of it in line"
+            }
+            _ => continue,
+        };
+        let sentence = format!("participant {participant} {why}");
+        found.push(Violation::new("H1", at, sentence).by([*participant]));
+    }
+    check_polling(case, found);
+}
+
+fn check_polling(case: &Case<'_>, found: &mut Vec<Violation>) {
+    for call in case.people.calls().iter().filter(|call| takes(call)) {
+        let Some((answered, _)) = call.answered else { continue };
+        let Some(person) = case.people.person(call.who) else { continue };
+        let timeout = case.truth.longest_timeout_us();
+        if !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
+            continue;
+        }
+        let meanwhile = case.history.get(call.invoked.at..answered.at).unwrap_or_default();
+        let asked = meanwhile.iter().filter(|entry| asks(call, &entry.what)).count();
+        let changes = meanwhile.iter().filter_map(|entry| match &entry.what {
+            What::Txn { changes, .. } => Some(changes),
+            _ => None,
+        });
+        let is_reason = |change: &&Change| match change {
+            Change::Created { path, .. } | Change::Deleted { path } => part_of(path)
+                .is_some_and(|(_, part, _)| ["items", "claims", "consumers"].contains(&part)),
+            _ => false,
+        };
+        let reasons = changes.flatten().filter(is_reason).count();
+        if asked <= ONCE + AGAIN * reasons {
+            continue;
+        }
+        let (who, operation) = (call.who, call.operation);
+        let sentence = format!(
+            "participant {who} asked the ensemble {asked} times in one `{operation}`, and {reasons} \
+             things happened that it could wait for"
+        );
+        let violation = Violation::new("H1", answered.at, sentence);
+        found.push(violation.involving([call.invoked.at]).by([who]));
+    }
+}
+
+fn asks(call: &Call<'_>, what: &What) -> bool {
+    matches!(what, What::HostCall { participant, name, .. }
+        if *participant == call.who && name != "wait")
+}

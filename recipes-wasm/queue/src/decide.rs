@@ -1,0 +1,228 @@
+//! What the names of items mean, and which of them are taken.
+
+use wok_sdk::Sequence;
+
+/// How the items of a queue are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// `qn-<uuid>-item-<counter>`. The word before the counter is there for the counter's sake: behind
+    /// a hyphen alone, the sign of one that has wrapped could not be told from the hyphen.
+    Own,
+    /// `qn-<counter>`.
+    CuratorSimple,
+    /// `entry-<priority>-<counter>`.
+    Kazoo,
+}
+
+/// The priority that kazoo gives an item whose producer names none.
+const KAZOO_PRIORITY: &str = "100";
+
+impl Layout {
+    /// What an item's name begins with: everything but the counter, which the server appends. `uuid` is
+    /// one that nobody has used.
+    pub(crate) fn stem(self, uuid: &str) -> String {
+        match self {
+            Layout::Own => ["qn-", uuid, "-item-"].concat(),
+            Layout::CuratorSimple => "qn-".to_owned(),
+            Layout::Kazoo => ["entry-", KAZOO_PRIORITY, "-"].concat(),
+        }
+    }
+
+    /// What stands before the counter of every item, where the counter alone says which is older.
+    pub(crate) fn infix(self) -> Option<&'static str> {
+        match self {
+            Layout::Own => Some("-item-"),
+            Layout::CuratorSimple => Some("qn-"),
+            Layout::Kazoo => None,
+        }
+    }
+
+    /// When the item of that name has its turn; none if it is none of this queue's items.
+    pub(crate) fn turn(self, name: &str) -> Option<Turn> {
+        let (priority, counter) = match self {
+            Layout::Own => (0, name.strip_prefix("qn-")?.rsplit_once("-item-")?.1),
+            Layout::CuratorSimple => (0, name.strip_prefix("qn-")?),
+            Layout::Kazoo => {
+                let (priority, counter) = name.strip_prefix("entry-")?.split_once('-')?;
+                (priority.parse().ok()?, counter)
+            }
+        };
+        Some(Turn { priority, sequence: Sequence::parse(counter)? })
+    }
+}
+
+/// When an item has its turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Lower ones come first. Only kazoo's items differ in it.
+    priority: u32,
+    sequence: Sequence,
+}
+
+impl Turn {
+    /// The counter in its name.
+    pub(crate) fn counter(self) -> i32 {
+        self.sequence.number()
+    }
+
+    fn is_before(self, other: Turn) -> bool {
+        match self.priority == other.priority {
+            true => self.sequence.is_before(other.sequence),
+            false => self.priority < other.priority,
+        }
+    }
+}
+
+/// The items whose turn comes first, in order, at most so many, from names in any order. Keeps no more
+/// than these: a long list costs the component no memory.
+pub(crate) fn first_of(
+    names: impl IntoIterator<Item = String>,
+    layout: Layout,
+    most: usize,
+) -> Vec<String> {
+    let mut first: Vec<(Turn, String)> = Vec::new();
+    for name in names {
+        let Some(turn) = layout.turn(&name) else { continue };
+        let at = first.partition_point(|(other, _)| other.is_before(turn));
+        if at < most {
+            first.truncate(most.saturating_sub(1));
+            first.insert(at, (turn, name));
+        }
+    }
+    first.into_iter().map(|(_, name)| name).collect()
+}
+
+/// What to do with an item that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Take it.
+    Take,
+    /// It was taken as often as it may be: it is a dead letter.
+    Bury,
+    /// The list that showed its name is older than the item: the directory was removed meanwhile, and
+    /// its counter began anew. So the list says nothing of what is older.
+    ListAgain,
+}
+
+/// Decides that. An item's version is the number of times that it was taken; `listed` is the `pzxid` of
+/// the list that its name is from, the newest transaction that the list can know.
+pub(crate) fn verdict(version: i32, czxid: u64, listed: u64, max_attempts: Option<u32>) -> Verdict {
+    if czxid > listed {
+        return Verdict::ListAgain;
+    }
+    match max_attempts {
+        Some(most) if attempts(version) >= most => Verdict::Bury,
+        _ => Verdict::Take,
+    }
+}
+
+/// How often an item of that version was taken.
+pub(crate) fn attempts(version: i32) -> u32 {
+    u32::try_from(version).unwrap_or(u32::MAX)
+}
+
+/// How many of the items that have these lengths, in order, are taken at once: as many as fit, and one
+/// at least.
+pub(crate) fn fitting(lengths: impl IntoIterator<Item = u32>, bytes: u32) -> usize {
+    let sums = lengths.into_iter().scan(0_u32, |sum, length| {
+        *sum = sum.saturating_add(length);
+        Some(*sum)
+    });
+    sums.take_while(|sum| *sum <= bytes).count().max(1)
+}
+
+/// The name of an item, given any path that ends with it.
+pub(crate) fn name_in(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "550e8400-e29b-41d4-a716-446655440000";
+
+    fn owned(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[track_caller]
+    fn check_first(layout: Layout, names: &[&str], most: usize, expected: &[&str]) {
+        assert_eq!(first_of(owned(names), layout, most), expected);
+    }
+
+    #[test]
+    fn what_is_put_in_is_read_as_an_item_of_its_layout_and_of_no_other() {
+        let layouts = [Layout::Own, Layout::CuratorSimple, Layout::Kazoo];
+        for layout in layouts {
+            for counter in ["0000000007", "2147483647", "-2147483648", "-000000001"] {
+                let name = [&*layout.stem(UUID), counter].concat();
+                let readers: Vec<_> =
+                    layouts.into_iter().filter(|it| it.turn(&name).is_some()).collect();
+                assert_eq!(readers, [layout], "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn foreign_children_are_no_items() {
+        let foreign =
+            ["", "lock", "qn-", "qn-7", "entry-0000000001", "entry-x-0000000001", "-item-1"];
+        for layout in [Layout::Own, Layout::CuratorSimple, Layout::Kazoo] {
+            check_first(layout, &foreign, 9, &[]);
+        }
+    }
+
+    #[test]
+    fn the_oldest_comes_first_also_where_the_counter_wraps_and_whatever_the_text_says() {
+        let names = ["qn-z-item--2147483648", "qn-b-item-2147483647", "qn-c-item-2147483646", "x"];
+        let sorted = ["qn-c-item-2147483646", "qn-b-item-2147483647", "qn-z-item--2147483648"];
+        check_first(Layout::Own, &names, 9, &sorted);
+        check_first(Layout::Own, &names, 2, &sorted[..2]);
+        check_first(Layout::Own, &names, 1, &sorted[..1]);
+        let names = ["qn-0000000010", "qn-0000000009"];
+        check_first(Layout::CuratorSimple, &names, 9, &["qn-0000000009", "qn-0000000010"]);
+    }
+
+    #[test]
+    fn kazoos_priorities_come_before_age() {
+        let names = ["entry-100-0000000001", "entry-007-0000000002", "entry-1000-0000000000"];
+        let sorted = ["entry-007-0000000002", "entry-100-0000000001", "entry-1000-0000000000"];
+        check_first(Layout::Kazoo, &names, 9, &sorted);
+    }
+
+    #[test]
+    fn an_item_is_buried_once_it_was_taken_as_often_as_it_may_be() {
+        for (version, most, expected) in [
+            (0, None, Verdict::Take),
+            (i32::MAX, None, Verdict::Take),
+            (2, Some(3), Verdict::Take),
+            (3, Some(3), Verdict::Bury),
+            // More than two thousand million times.
+            (i32::MIN, Some(3), Verdict::Bury),
+        ] {
+            assert_eq!(verdict(version, 5, 5, most), expected, "{version} {most:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_older_than_the_item_is_no_list_of_it() {
+        assert_eq!(verdict(0, 6, 5, None), Verdict::ListAgain);
+        assert_eq!(verdict(9, 6, 5, Some(1)), Verdict::ListAgain);
+    }
+
+    #[test]
+    fn as_many_are_taken_as_fit_and_one_at_least() {
+        assert_eq!(fitting([4, 4, 4], 8), 2);
+        assert_eq!(fitting([9, 1], 8), 1);
+        assert_eq!(fitting([0, 0, 0], 8), 3);
+        assert_eq!(fitting([1, u32::MAX, u32::MAX], 8), 1);
+    }
+
+    #[test]
+    fn an_item_is_named_by_any_path_that_ends_with_it() {
+        for path in ["qn-1", "/items/qn-1", "/queues/a/claims/qn-1"] {
+            assert_eq!(name_in(path), "qn-1");
+        }
+    }
+}

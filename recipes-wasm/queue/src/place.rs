@@ -1,0 +1,45 @@
+//! Where the queue's znodes are.
+
+use wok_sdk::zookeeper::{CreateMode, Error, ensure};
+
+/// The items, and nothing else: clients of other kinds take whatever stands here.
+pub(crate) const ITEMS: &str = "/items";
+
+/// For each item that is taken and not acknowledged, an ephemeral znode of its name.
+pub(crate) const CLAIMS: &str = "/claims";
+
+/// The line of consumers that wait.
+pub(crate) const CONSUMERS: &str = "/consumers";
+
+/// The items that were taken as often as they may be.
+pub(crate) const DEAD_LETTERS: &str = "/dead-letters";
+
+/// The participants' markers.
+pub(crate) const MARKERS: &str = "/markers";
+
+/// The path of an item.
+pub(crate) fn item(name: &str) -> String {
+    [ITEMS, "/", name].concat()
+}
+
+/// The path of its claim.
+pub(crate) fn claim(name: &str) -> String {
+    [CLAIMS, "/", name].concat()
+}
+
+/// Its path once it is a dead letter.
+pub(crate) fn dead_letter(name: &str) -> String {
+    [DEAD_LETTERS, "/", name].concat()
+}
+
+/// Makes the directories that are missing, so that the server removes them again when nobody has used
+/// them for some time.
+pub(crate) fn furnish() -> Result<(), Error> {
+    let all = [ITEMS, CLAIMS, MARKERS].map(str::to_owned);
+    ensure(&all, CreateMode::Container)
+}
+
+/// Makes the directory of dead letters.
+pub(crate) fn furnish_cemetery() -> Result<(), Error> {
+    ensure(&[DEAD_LETTERS.to_owned()], CreateMode::Container)
+}

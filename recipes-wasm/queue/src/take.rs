@@ -1,0 +1,279 @@
+//! Takes items.
+
+use wok_sdk::zookeeper::{
+    CreateMode, CreateRequest, Error, MultiError, SetDataRequest, VersionRequest, Write, multi,
+    wait,
+};
+use wok_sdk::{Named, Own, participant};
+
+use crate::decide::{Verdict, verdict};
+use crate::held::{Held, Item};
+use crate::line;
+use crate::list::{self, List};
+use crate::marked::{self, Unmade};
+use crate::place;
+use crate::read::{Read, read};
+use crate::settings::{Delivery, Settings};
+
+/// As many as are taken at once: each is two parts of a `multi`, which has 128 at most.
+pub(crate) const MOST: usize = 64;
+
+/// How many of the next items somebody asks for who was late for one.
+const LOOKED_AT_ONCE: usize = 16;
+
+/// What was taken.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The items, the oldest first, as they were before.
+    pub(crate) items: Vec<Read>,
+    /// Their claims; none where they are removed.
+    pub(crate) held: Option<Held>,
+}
+
+/// Takes up to `most` items, and waits while there is none.
+///
+/// Who finds some does not stand in line for them, so a take costs no more than that; somebody who waits
+/// may find that a newcomer was faster, and waits on.
+pub(crate) fn take(settings: &Settings, list: &mut List, most: usize) -> Result<Taken, Error> {
+    if list.is_fresh()
+        && let Outcome::Taken(taken) = through(settings, list, most, None)?
+    {
+        return Ok(taken);
+    }
+    // Whatever ends the wait takes the place along.
+    let mut place: Option<Own> = None;
+    let mut watches = Vec::new();
+    loop {
+        *list = match &place {
+            None => list::list(settings.layout)?, // 1
+            Some(_) if watches.is_empty() => {
+                let (list, all) = list::watch(settings.layout)?; // 1
+                watches = all;
+                list
+            }
+            // What comes from here on makes the watches fire, or has.
+            Some(_) => list::list(settings.layout)?,
+        };
+        match through(settings, list, most, place.as_ref())? {
+            Outcome::Taken(taken) => {
+                place.map(Own::gone);
+                return Ok(taken);
+            }
+            Outcome::ListAgain => continue,
+            Outcome::Nothing => {}
+        }
+        if place.is_none() {
+            place = Some(line::stand()?);
+        } else {
+            wait(&watches.iter().collect::<Vec<_>>())?; // 4
+            watches.clear();
+        }
+    }
+}
+
+/// What came of a list.
+enum Outcome {
+    Taken(Taken),
+    /// Nothing on it was to be had, and nothing else was in the queue.
+    Nothing,
+    /// Somebody was faster, or there are more items than the list shows.
+    ListAgain,
+}
+
+/// Goes through the list until something is taken. The caller's place in line, if it has one, goes in the
+/// same transaction. Whatever fails, the list is not used again: some of its names are used up.
+fn through(
+    settings: &Settings,
+    list: &mut List,
+    most: usize,
+    place: Option<&Own>,
+) -> Result<Outcome, Error> {
+    let mut rest = std::mem::take(list);
+    let max_attempts = match settings.delivery {
+        Delivery::AtLeastOnce { max_attempts } => max_attempts,
+        Delivery::AtMostOnce => None,
+    };
+    // A `multi` has 128 parts: two for each item, and one for the place.
+    let most = if place.is_some() { most.min(MOST - 1) } else { most };
+    let mut was_late = false;
+    loop {
+        if was_late {
+            // Where one is gone, the next ones are likely to be gone as well: all are asked for at once.
+            let next = rest.next(LOOKED_AT_ONCE);
+            rest.put_back(list::left(next)?);
+        }
+        let names = rest.next(most);
+        if names.is_empty() {
+            return Ok(if rest.is_whole() { Outcome::Nothing } else { Outcome::ListAgain });
+        }
+        let (found, unread) = read(names)?; // 2
+        rest.put_back(unread);
+        let mut items = Vec::with_capacity(found.len());
+        for item in found {
+            let stat = item.contents.stat;
+            match verdict(stat.version, stat.czxid, rest.zxid, max_attempts) {
+                Verdict::Take => items.push(item),
+                Verdict::Bury => bury(&item)?,
+                Verdict::ListAgain => return Ok(Outcome::ListAgain),
+            }
+        }
+        if settings.delivery == Delivery::AtMostOnce
+            && let Some(back) = items.iter().position(has_come_back)
+        {
+            // One that has come back is taken by itself.
+            let later = items.split_off(back.max(1));
+            rest.put_back(later.into_iter().map(|item| item.name).collect());
+        }
+        let count = items.len();
+        was_late = true;
+        if count == 0 {
+            continue;
+        }
+        let taken = match settings.delivery {
+            Delivery::AtLeastOnce { .. } => claim(items, place)?, // 3
+            Delivery::AtMostOnce => remove(items, place)?,        // 3
+        };
+        match taken {
+            Some(taken) => {
+                *list = rest;
+                return Ok(Outcome::Taken(taken));
+            }
+            // Another consumer was faster. Who wants one goes on with the next; of many, others are
+            // likely to be gone as well.
+            None if count == 1 => {}
+            None => return Ok(Outcome::ListAgain),
+        }
+    }
+}
+
+/// Claims the items, all or none: an attempt is counted for each by its version, in the transaction that
+/// creates the claims. None if one of them is not there any more, or is claimed.
+fn claim(items: Vec<Read>, place: Option<&Own>) -> Result<Option<Taken>, Error> {
+    let owner = participant::owner();
+    let paths: Vec<String> = items.iter().map(|item| place::claim(&item.name)).collect();
+    let mut writes = Vec::with_capacity(2 * items.len() + 1);
+    for (item, claim) in items.iter().zip(&paths) {
+        writes.push(Write::SetData(SetDataRequest {
+            path: place::item(&item.name),
+            data: item.contents.data.clone(),
+            version: Some(item.contents.stat.version),
+        }));
+        writes.push(Named::write(claim, owner.as_bytes()));
+    }
+    writes.extend(place.map(leave));
+    let of_place = 2 * items.len();
+    loop {
+        // Before the request: its caller may withdraw while it is under way.
+        let claims: Vec<Named> = paths.iter().cloned().map(Named::of).collect();
+        let failed = match multi(&writes, &paths) {
+            Ok(committed) => {
+                let fence = committed.fence;
+                let fence = fence.ok_or_else(|| Error::Other("multi: no fence".to_owned()))?;
+                let version = |item: &Read| item.contents.stat.version.wrapping_add(1);
+                let held = claims.into_iter().zip(&items);
+                let held = held.map(|(claim, item)| Item { claim, version: version(item) });
+                let held = Held { items: held.collect(), fence };
+                return Ok(Some(Taken { items, held: Some(held) }));
+            }
+            Err(MultiError { index: Some(part), error }) => (part as usize, error),
+            // Some of the claims may be there. They are dropped, and so released.
+            Err(MultiError { index: None, error }) => return Err(error),
+        };
+        // None was created, and one of that name is somebody else's.
+        claims.into_iter().for_each(|claim| drop(claim.gone()));
+        match failed {
+            (part, error) if part == of_place => return Err(error),
+            (_, Error::NodeExists | Error::BadVersion) => return Ok(None),
+            // The directory of claims, or else the item.
+            (part, Error::NoNode) if part % 2 == 1 => place::furnish()?,
+            (_, Error::NoNode) => return Ok(None),
+            (_, error) => return Err(error),
+        }
+    }
+}
+
+/// Removes the items, all or none. None if one of them is not there any more, or is claimed.
+///
+/// A client that deletes an item by itself and loses the reply does not know whether the item was its
+/// own: if it goes on with the next one, an item may be lost. Here the marker says.
+///
+/// An item of version 0 was never claimed. Another one may be, by somebody who takes at least once, unless
+/// a claim can be made.
+fn remove(items: Vec<Read>, place: Option<&Own>) -> Result<Option<Taken>, Error> {
+    let mut writes = Vec::with_capacity(items.len() + 2);
+    let back = items.iter().find(|item| has_come_back(item));
+    let claim = back.map(|item| place::claim(&item.name));
+    writes.extend(claim.iter().map(|claim| Named::write(claim, &[])));
+    writes.extend(
+        items
+            .iter()
+            .map(|Read { name, contents }| delete(place::item(name), Some(contents.stat.version))),
+    );
+    writes.extend(place.map(leave));
+    loop {
+        // Before the request: its caller may withdraw while it is under way.
+        let claim = claim.clone().map(Named::of);
+        let (part, error) = match marked::write(&writes) {
+            // The claim is dropped, and so released.
+            Ok(()) => return Ok(Some(Taken { items, held: None })),
+            Err(Unmade::All(error)) => return Err(error),
+            Err(Unmade::Part(part, error)) => (part, error),
+        };
+        claim.map(Named::gone);
+        match (writes.get(part), error) {
+            (Some(Write::Create(_)), Error::NoNode) => place::furnish()?,
+            (_, error) if place.is_some() && part + 1 == writes.len() => return Err(error),
+            (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => return Ok(None),
+            (_, error) => return Err(error),
+        }
+    }
+}
+
+/// Whether somebody had taken it before.
+fn has_come_back(item: &Read) -> bool {
+    item.contents.stat.version != 0
+}
+
+/// The part of a `multi` that gives up the place in line.
+fn leave(place: &Own) -> Write {
+    delete(place.path().to_owned(), None)
+}
+
+fn delete(path: String, version: Option<i32>) -> Write {
+    Write::Delete(VersionRequest { path, version })
+}
+
+/// Makes the item a dead letter, unless somebody has it.
+fn bury(item: &Read) -> Result<(), Error> {
+    // As long as this stands nobody else claims the item; and it says what became of the rest.
+    let owner = participant::owner();
+    let claim = place::claim(&item.name);
+    let letter = CreateRequest {
+        path: place::dead_letter(&item.name),
+        data: item.contents.data.clone(),
+        mode: CreateMode::Persistent,
+    };
+    let writes = [
+        Named::write(&claim, owner.as_bytes()),
+        delete(place::item(&item.name), Some(item.contents.stat.version)),
+        Write::Create(letter),
+    ];
+    loop {
+        let claim = Named::of(claim.clone());
+        match multi(&writes, &[]) {
+            Ok(_) => return claim.release(),
+            Err(MultiError { index: Some(part), error }) => {
+                claim.gone();
+                match (part, error) {
+                    (0, Error::NoNode) => place::furnish()?,
+                    (2, Error::NoNode) => place::furnish_cemetery()?,
+                    (2, error) => return Err(error),
+                    // Somebody has it, or it is gone.
+                    (_, Error::NodeExists | Error::NoNode | Error::BadVersion) => return Ok(()),
+                    (_, error) => return Err(error),
+                }
+            }
+            Err(MultiError { index: None, error }) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `queue` beside Curator's `SimpleDistributedQueue` and kazoo's `Queue`.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use wok_tests::peers::Peer;
+use wok_tests::process::Program;
+use wok_tests::zookeeper;
+
+fn program(path: &str, layout: &str, once: bool, call: &[&str]) -> Result<Program> {
+    let delivery = if once { "at-most-once" } else { "at-least-once" };
+    let layout = format!("layout={layout}");
+    let program = Program::wok()?
+        .args(["call", "queue", "--mount", path, "--output", "json"])
+        .args(["--config", &layout, "--config", &format!("delivery={delivery}")]);
+    Ok(program.args(call))
+}
+
+/// What wok answers to a call.
+async fn wok(path: &str, layout: &str, call: &[&str]) -> Result<Value> {
+    let server = zookeeper::shared().await;
+    let program = program(path, layout, true, call)?.args(["--connect", server.address()]);
+    let ended = program.run().await?;
+    ensure!(ended.code() == Some(0), "{call:?}: {ended:?}");
+    Ok(serde_json::from_str(ended.stdout.trim())?)
+}
+
+async fn take(path: &str, layout: &str) -> Result<String> {
+    let taken = wok(path, layout, &["take"]).await?;
+    Ok(taken["data"].as_str().context("text")?.to_owned())
+}
+
+/// Each puts in for both, and each takes what the other has put in, in one order.
+async fn check_both_ways(mut peer: Peer, layout: &str, get: &str) -> Result<()> {
+    let path = zookeeper::unique_path();
+    let items = format!("{path}/items");
+    wok(&path, layout, &["put", "data=a"]).await?;
+    peer.call(&format!("queue put {items} b")).await?;
+    wok(&path, layout, &["put-all", "items=[\"c\", \"d\"]"]).await?;
+    peer.call(&format!("queue put {items} e")).await?;
+    assert_eq!(peer.call(&format!("queue {get} {items}")).await?, "a");
+    assert_eq!(take(&path, layout).await?, "b");
+    assert_eq!(peer.call(&format!("queue {get} {items}")).await?, "c");
+    assert_eq!(take(&path, layout).await?, "d");
+    assert_eq!(take(&path, layout).await?, "e");
+    assert_eq!(wok(&path, layout, &["length"]).await?["items"], 0, "nothing else is in there");
+    Ok(())
+}
+
+/// Both take at one time: each item goes to one of them.
+async fn check_at_once(mut peer: Peer, layout: &str, get: &str) -> Result<()> {
+    const ITEMS: usize = 40;
+    let path = zookeeper::unique_path();
+    let items = format!("{path}/items");
+    let all: BTreeSet<String> = (0..ITEMS).map(|number| number.to_string()).collect();
+    let put: Vec<&String> = all.iter().collect();
+    wok(&path, layout, &["put-all", &format!("items={}", serde_json::to_string(&put)?)]).await?;
+    for _ in 0..ITEMS / 2 {
+        peer.send(&format!("queue {get} {items}"))?;
+    }
+    let mut taken = Vec::new();
+    for _ in 0..ITEMS / 2 {
+        taken.push(take(&path, layout).await?);
+    }
+    for _ in 0..ITEMS / 2 {
+        taken.push(peer.answer().await?);
+    }
+    assert_eq!(taken.len(), ITEMS);
+    assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), all);
+    Ok(())
+}
+
+async fn curator() -> Result<Peer> {
+    Peer::curator(zookeeper::shared().await.address()).await
+}
+
+async fn kazoo() -> Result<Peer> {
+    Peer::kazoo(zookeeper::shared().await.address()).await
+}
+
+#[tokio::test]
+async fn wok_and_curator_put_into_one_queue_and_take_from_it() -> Result<()> {
+    check_both_ways(curator().await?, "curator-simple", "take").await?;
+    check_at_once(curator().await?, "curator-simple", "take").await
+}
+
+#[tokio::test]
+async fn wok_and_kazoo_put_into_one_queue_and_take_from_it() -> Result<()> {
+    check_both_ways(kazoo().await?, "kazoo", "get").await?;
+    check_at_once(kazoo().await?, "kazoo", "get").await
+}
+
+#[tokio::test]
+async fn kazoos_priorities_come_first_for_wok_as_well() -> Result<()> {
+    let (path, mut kazoo) = (zookeeper::unique_path(), kazoo().await?);
+    for (data, priority) in [("usual", 100), ("late", 999), ("urgent", 7), ("soon", 50)] {
+        kazoo.call(&format!("queue put {path}/items {data} {priority}")).await?;
+    }
+    for expected in ["urgent", "soon", "usual", "late"] {
+        assert_eq!(take(&path, "kazoo").await?, expected);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_consumer_of_wok_that_waits_is_woken_by_what_curator_puts_in() -> Result<()> {
+    let (path, mut curator) = (zookeeper::unique_path(), curator().await?);
+    let server = zookeeper::shared().await;
+    let waiting = program(&path, "curator-simple", false, &["take"])?;
+    let waiting = waiting.args(["--connect", server.address()]).start()?;
+    let admin = wok_tests::admin::Admin::connect(server.address()).await?;
+    let stands = |line: &[String]| line.len() == 1;
+    admin.wait_children(&format!("{path}/consumers"), "a place in line", stands).await?;
+    curator.call(&format!("queue put {path}/items a")).await?;
+    let ended = waiting.ended().await?;
+    assert!(ended.stdout.contains("\"a\"") && ended.stdout.contains("\"attempt\":1"), "{ended:?}");
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! `wok call` and `wok hold`, what others do to the znodes, and the example.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use wok_tests::admin::Admin;
+use wok_tests::authors::Workshop;
+use wok_tests::guide::Reader;
+use wok_tests::process::{Ended, OrderFile, Program, Running, Signal, wok_binary};
+use wok_tests::stock::Stock;
+use wok_tests::zookeeper;
+
+pub(crate) const ONCE: &str = "delivery=at-most-once";
+
+pub(crate) fn program(address: &str, path: &str, arguments: &[&str]) -> Result<Program> {
+    let options = ["call", "queue", "--mount", path, "--connect", address, "--output", "json"];
+    Ok(Program::wok()?.args(options).args(arguments))
+}
+
+async fn run(path: &str, arguments: &[&str]) -> Result<Ended> {
+    program(zookeeper::shared().await.address(), path, arguments)?.run().await
+}
+
+pub(crate) async fn call(path: &str, arguments: &[&str]) -> Result<Value> {
+    let ended = run(path, arguments).await?;
+    assert_eq!(ended.code(), Some(0), "{arguments:?}: {ended:?}");
+    serde_json::from_str(ended.stdout.trim()).with_context(|| format!("{ended:?}"))
+}
+
+/// `wok hold` of the next item, with a shell script as its command, in which `$wok` is wok's `call`.
+async fn hold(path: &str, config: &str, script: &str) -> Result<Running> {
+    let server = zookeeper::shared().await;
+    let wok = wok_binary()?;
+    let call =
+        format!("{} call queue --mount {path} --connect {}", wok.display(), server.address());
+    Program::wok()?
+        .args(["hold", "queue", "--mount", path, "--connect", server.address()])
+        .args(["--session-timeout", "4s", "--config", config])
+        .args(["take", "--", "sh", "-c", script])
+        .env("wok", call)
+        .start()
+}
+
+/// The item that is held is acknowledged.
+const ACK: &str = "$wok ack-item item=$WOK_CLAIM_PATH fence=$WOK_FENCE";
+
+async fn length(path: &str) -> Result<(u64, u64, u64)> {
+    let told = call(path, &["length"]).await?;
+    let count = |key: &str| told[key].as_u64().unwrap();
+    Ok((count("items"), count("taken"), count("dead-letters")))
+}
+
+async fn take_once(path: &str) -> Result<String> {
+    let told = call(path, &["--config", ONCE, "take"]).await?;
+    Ok(told["data"].as_str().context("text")?.to_owned())
+}
+
+#[tokio::test]
+async fn items_are_taken_in_the_order_in_which_they_were_put_in() -> Result<()> {
+    let path = format!("{}/below/new/parents", zookeeper::unique_path());
+    assert_eq!(call(&path, &["peek"]).await?, Value::Null);
+    assert_eq!(length(&path).await?, (0, 0, 0));
+    call(&path, &["put", "data=a"]).await?;
+    call(&path, &["put-all", "items=[\"b\", \"\", \"d\"]"]).await?;
+    call(&path, &["put", "data=e"]).await?;
+    assert_eq!(length(&path).await?, (5, 0, 0));
+    let first = call(&path, &["peek"]).await?;
+    assert_eq!((&first["data"], &first["attempts"]), (&json!("a"), &json!(0)));
+    let taken = call(&path, &["--config", ONCE, "take"]).await?;
+    assert_eq!((&taken["czxid"], &taken["attempt"]), (&first["czxid"], &json!(1)));
+    let many = call(&path, &["--config", ONCE, "take-many", "max=2"]).await?;
+    let data: Vec<_> = many.as_array().unwrap().iter().map(|it| it["data"].clone()).collect();
+    assert_eq!(data, ["b", ""]);
+    for expected in ["d", "e"] {
+        assert_eq!(take_once(&path).await?, expected);
+    }
+    assert_eq!(length(&path).await?, (0, 0, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_with_the_remedy() -> Result<()> {
+    let path = zookeeper::unique_path();
+    for (arguments, code, told) in [
+        (&["take-many", "max=65"][..], 70, "65 is not from 1 to 64"),
+        (&["ack"], 70, "nothing is taken"),
+        (&["reject"], 70, "nothing is taken"),
+        (&["ack-item", "item=x", "fence=7"], 70, "not taken under fence 7"),
+        (&["--config", "max-attempts=0", "length"], 70, "max-attempts: 0 is not from 1"),
+        (
+            &["--config", "{\"delivery\":\"at-most-once\",\"max-attempts\":3}", "length"],
+            70,
+            "taken once",
+        ),
+    ] {
+        let ended = run(&path, arguments).await?;
+        assert_eq!((ended.code(), ended.stdout.as_str()), (Some(code), ""), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_others_have_put_there_is_left_alone() -> Result<()> {
+    let (path, admin) =
+        (zookeeper::unique_path(), Admin::connect(zookeeper::shared().await.address()).await?);
+    call(&path, &["put", "data=a"]).await?;
+    let foreign = ["qn-", "qn-0000000000", "notes", "entry-100-0000000000", "qn-x-item-12"];
+    for name in foreign {
+        admin.create(&format!("{path}/items/{name}"), b"foreign").await?;
+    }
+    call(&path, &["put", "data=b"]).await?;
+    for expected in ["a", "b"] {
+        assert_eq!(take_once(&path).await?, expected);
+    }
+    let ended = run(&path, &["--config", ONCE, "--wait", "300ms", "take"]).await?;
+    assert_eq!(ended.code(), Some(75), "{ended:?}");
+    assert_eq!(length(&path).await?.0, 5, "every child counts");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_that_is_not_acknowledged_comes_back_and_one_that_is_does_not() -> Result<()> {
+    let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
+    call(&path, &["put", "data=a"]).await?;
+    // It fails, and gives the item back at once.
+    let failed = hold(&path, "max-attempts=9", "exit 3").await?.ended().await?;
+    assert_eq!(failed.code(), Some(3), "{failed:?}");
+    // It is killed at its work.
+    let begun = order.append("begun");
+    let killed = hold(&path, "max-attempts=9", &format!("{begun}; exec sleep 600")).await?;
+    order.wait_for("begun").await?;
+    assert_eq!(length(&path).await?, (1, 1, 0));
+    assert_eq!(call(&path, &["peek"]).await?, Value::Null, "somebody has it");
+    killed.signal(Signal::KILL)?;
+    // It waits until the item is back, does the work, and says so.
+    let script = format!("$wok peek item=$WOK_CLAIM_PATH --output json && {ACK}");
+    let done = hold(&path, "max-attempts=9", &script).await?.ended().await?;
+    assert_eq!(done.code(), Some(0), "{done:?}");
+    assert!(done.stdout.contains("\"attempts\":3") && done.stdout.contains("\"a\""), "{done:?}");
+    assert_eq!(length(&path).await?, (0, 0, 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_that_was_taken_as_often_as_it_may_be_is_a_dead_letter() -> Result<()> {
+    let (path, admin) =
+        (zookeeper::unique_path(), Admin::connect(zookeeper::shared().await.address()).await?);
+    call(&path, &["put-all", "items=[\"poison\", \"food\"]"]).await?;
+    let name = call(&path, &["peek"]).await?["path"].as_str().unwrap().replace("/items/", "");
+    for _ in 0..2 {
+        let failed = hold(&path, "max-attempts=2", "exit 3").await?.ended().await?;
+        assert_eq!(failed.code(), Some(3), "{failed:?}");
+    }
+    let script = format!("$wok peek item=$WOK_CLAIM_PATH --output json && {ACK}");
+    let done = hold(&path, "max-attempts=2", &script).await?.ended().await?;
+    assert!(done.stdout.contains("food"), "{done:?}");
+    assert_eq!(length(&path).await?, (0, 0, 1));
+    let letters = admin.children(&format!("{path}/dead-letters")).await?;
+    assert_eq!(letters, [name.clone()]);
+    let (data, stat) = admin.get(&format!("{path}/dead-letters/{name}")).await?.context("kept")?;
+    assert_eq!((data.as_slice(), stat.ephemeral_owner), (&b"poison"[..], 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_directory_that_the_server_has_removed_keeps_nobody_waiting() -> Result<()> {
+    let path = zookeeper::unique_path();
+    call(&path, &["put", "data=a"]).await?;
+    assert_eq!(take_once(&path).await?, "a");
+    let waiting = program(zookeeper::shared().await.address(), &path, &["--config", ONCE, "take"])?;
+    let waiting = waiting.start()?;
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let stands = |line: &[String]| line.len() == 1;
+    admin.wait_children(&format!("{path}/consumers"), "a place in line", stands).await?;
+    // As a server does with a container that was empty for a minute (CURATOR-308).
+    admin.delete(&format!("{path}/items")).await?;
+    call(&path, &["put", "data=b"]).await?;
+    let ended = waiting.ended().await?;
+    assert!(ended.stdout.contains("\"b\""), "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn nine_thousand_items_come_out_in_their_order() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let path = zookeeper::unique_path();
+    let stock = Stock::open(server.address(), "queue", &path)
+        .await?
+        .configured(json!({ "delivery": "at-most-once" }));
+    let (participant, _follower) = stock.join()?;
+    let mut number = 0;
+    while number < 9_000 {
+        let items: Vec<String> = (number..number + 50).map(|number| number.to_string()).collect();
+        let all = stock.call_with(&participant, "put-all", &json!({ "items": items })).await?;
+        all.value.unwrap();
+        number += 50;
+    }
+    let mut taken = 0;
+    while taken < 9_000 {
+        let many = stock.call(&participant, "take-many").await?.value.unwrap();
+        for item in many.as_array().unwrap() {
+            assert_eq!(item["data"], json!(taken.to_string()));
+            taken += 1;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_example_of_the_thumbnails_does_what_it_says() -> Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?;
+    let example = root.join("examples/thumbnails");
+    let shop = Workshop::open()?;
+    let mut reader = Reader::begin(&shop, "thumbnails")?;
+    for script in ["add", "worker", "make"] {
+        fs::copy(example.join(script), shop.path().join("thumbnails").join(script))?;
+    }
+    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+}

@@ -1,0 +1,133 @@
+//! What it costs, counted by a proxy, and who is woken.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use wok::participant::Participant;
+use wok_tests::admin::Admin;
+use wok_tests::frames::Opcode;
+use wok_tests::patience::eventually;
+use wok_tests::proxy::{Match, Proxy};
+use wok_tests::stock::Stock;
+use wok_tests::zookeeper;
+
+use super::commands::{ONCE, call, program};
+
+/// A queue behind a proxy that counts.
+struct Counted {
+    proxy: Proxy,
+    path: String,
+    stock: Stock,
+}
+
+impl Counted {
+    async fn open(config: Value) -> Result<Counted> {
+        let server = zookeeper::shared().await;
+        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
+        let stock = Stock::open(proxy.address(), "queue", &path).await?.configured(config);
+        Ok(Counted { proxy, path, stock })
+    }
+
+    /// The operation's answer, and what was sent for it.
+    async fn call(
+        &self,
+        participant: &Participant,
+        operation: &str,
+        arguments: Value,
+    ) -> Result<(Value, Vec<Opcode>)> {
+        self.proxy.clear_log();
+        let answer = self.stock.call_with(participant, operation, &arguments).await?;
+        let about = Match::any().under(&self.path);
+        let sent = self.proxy.requests(&about).iter().map(|seen| seen.opcode).collect();
+        Ok((answer.value.unwrap(), sent))
+    }
+}
+
+#[tokio::test]
+async fn a_put_is_one_request_and_so_is_one_of_many() -> Result<()> {
+    let queue = Counted::open(json!({})).await?;
+    let (participant, _follower) = queue.stock.join()?;
+    // The first one makes the directories and the marker.
+    queue.call(&participant, "put", json!({ "data": "first" })).await?;
+    let (_, sent) = queue.call(&participant, "put", json!({ "data": "second" })).await?;
+    assert_eq!(sent, [Opcode::Multi]);
+    let items: Vec<String> = (0..64).map(|number| number.to_string()).collect();
+    let (_, sent) = queue.call(&participant, "put-all", json!({ "items": items })).await?;
+    assert_eq!(sent, [Opcode::Multi]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_take_at_most_once_is_a_read_and_a_transaction() -> Result<()> {
+    let queue = Counted::open(json!({ "delivery": "at-most-once" })).await?;
+    let (participant, _follower) = queue.stock.join()?;
+    queue.call(&participant, "put-all", json!({ "items": ["a", "b", "c", "d"] })).await?;
+    let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
+    assert_eq!(taken["data"], "a");
+    assert_eq!(sent, [Opcode::GetChildren2, Opcode::GetChildren2, Opcode::GetData, Opcode::Multi]);
+    let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
+    assert_eq!((&taken["data"], sent), (&json!("b"), vec![Opcode::GetData, Opcode::Multi]));
+    let (taken, sent) = queue.call(&participant, "take-many", json!({})).await?;
+    assert_eq!(taken.as_array().map(Vec::len), Some(2));
+    let looks = [Opcode::Exists, Opcode::Exists, Opcode::GetData, Opcode::GetData, Opcode::Multi];
+    assert_eq!(sent, looks);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_take_at_least_once_and_its_ack_are_four_requests() -> Result<()> {
+    let queue = Counted::open(json!({})).await?;
+    let (participant, _follower) = queue.stock.join()?;
+    queue.call(&participant, "put-all", json!({ "items": ["a", "b", "c"] })).await?;
+    queue.call(&participant, "take", json!({})).await?;
+    // Asked again, it answers the same.
+    let (again, sent) = queue.call(&participant, "take", json!({})).await?;
+    assert_eq!(
+        (&again["data"], &again["attempt"], sent),
+        (&json!("a"), &json!(1), vec![Opcode::GetData])
+    );
+    queue.call(&participant, "ack", json!({})).await?;
+    let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
+    // The second read watches the claim, behind the transaction.
+    let expected = vec![Opcode::GetData, Opcode::Multi, Opcode::GetData];
+    assert_eq!((&taken["data"], sent), (&json!("b"), expected));
+    let (_, sent) = queue.call(&participant, "reject", json!({})).await?;
+    assert_eq!(sent, [Opcode::Multi]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_put_wakes_one_of_those_who_wait() -> Result<()> {
+    const WAITING: usize = 4;
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
+    call(&path, &["put", "data=first"]).await?;
+    call(&path, &["--config", ONCE, "take"]).await?;
+    let items = format!("{path}/items");
+    let lists = || proxy.requests(&Match::opcode(Opcode::GetChildren2).under(&items)).len();
+    let listed = async |count: usize| {
+        let what = format!("{count} lists of the items");
+        eventually(&what, async || Ok((lists() >= count).then_some(()))).await
+    };
+    let mut waiting = Vec::new();
+    for number in 1..=WAITING {
+        waiting.push(program(proxy.address(), &path, &["--config", ONCE, "take"])?.start()?);
+        let is_there = |line: &[String]| line.len() == number;
+        admin.wait_children(&format!("{path}/consumers"), "a place in line", is_there).await?;
+        // Each looks whether there is an item, and the first lists once more, with a watch.
+        listed(number + 1).await?;
+    }
+    proxy.clear_log();
+    call(&path, &["put", "data=a"]).await?;
+    let first = waiting.remove(0).ended().await?;
+    assert!(first.stdout.contains("\"a\""), "first come, first served: {first:?}");
+    // The one that was woken, and the next one, which is the first from then on.
+    listed(2).await?;
+    call(&path, &["put-all", "items=[\"b\", \"c\", \"d\"]"]).await?;
+    for waiting in waiting {
+        assert_eq!(waiting.ended().await?.code(), Some(0));
+    }
+    assert!(lists() <= 4 * WAITING, "{} lists", lists());
+    assert_eq!(admin.children(&format!("{path}/consumers")).await?, Vec::<String>::new());
+    Ok(())
+}
