@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use table::{Call, Cost, ITS_PATH, Who};
+use table::{Call, Cost, ITS, Who};
 use wok::modules::stock_names;
 use wok::participant::{Follower, Participant};
 use wok::session::{Request, SeatLimits};
@@ -31,8 +31,8 @@ struct Scene {
     proxy: Proxy,
     counted: (Participant, Follower),
     other: (Participant, Follower),
-    /// The path that the other one was answered last.
-    its_path: Value,
+    /// What the other one was answered last.
+    its_answer: Value,
 }
 
 impl Scene {
@@ -45,7 +45,7 @@ impl Scene {
             config => stock.configured(config.clone()),
         };
         let (counted, other) = (stock.join()?, stock.join()?);
-        Ok(Scene { stock, path, proxy, counted, other, its_path: Value::Null })
+        Ok(Scene { stock, path, proxy, counted, other, its_answer: Value::Null })
     }
 
     fn about(&self) -> Match {
@@ -82,8 +82,8 @@ impl Scene {
         let arguments = self.resolved(arguments);
         let answer = self.stock.call_with(participant, operation, &arguments).await?;
         let answer = answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))?;
-        if let (Who::Other, Some(path)) = (who, answer.get("path")) {
-            self.its_path = path.clone();
+        if let Who::Other = who {
+            self.its_answer = answer;
         }
         Ok(())
     }
@@ -91,8 +91,8 @@ impl Scene {
     fn resolved(&self, arguments: &Value) -> Value {
         let mut arguments = arguments.clone();
         for value in arguments.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
-            if *value == ITS_PATH {
-                *value = self.its_path.clone();
+            if let Some((_, field)) = ITS.iter().find(|(stands, _)| *value == *stands) {
+                *value = self.its_answer[*field].clone();
             }
         }
         arguments
@@ -113,7 +113,7 @@ impl Scene {
         let stall = || drop(self.proxy.inject(self.about(), Action::StallReplies));
         let letting_through = async {
             let mut sent = 0;
-            for trip in cost.trips {
+            for trip in &cost.trips {
                 sent += trip.len();
                 self.until_sent(sent).await?;
                 // The first request of the next trip finds the door closed again.

@@ -6,8 +6,10 @@ use wok_tests::frames::Opcode::{
     RemoveWatches, SetData, Sync,
 };
 
-/// Stands in arguments for the path that the other participant was answered last.
-pub(super) const ITS_PATH: &str = "its path";
+/// Stand in arguments for what the other participant was answered last.
+pub(super) const ITS: [(&str, &str); 2] = [(ITS_PATH, "path"), (ITS_FENCE, "fence")];
+const ITS_PATH: &str = "its path";
+const ITS_FENCE: &str = "its fence";
 
 /// Who calls.
 #[derive(Clone, Copy, Debug)]
@@ -36,19 +38,15 @@ pub(super) struct Cost {
     pub(super) operation: &'static str,
     pub(super) arguments: Value,
     /// What the caller waits for: each trip's requests go together, and the next trip's need a reply.
-    pub(super) trips: &'static [&'static [Opcode]],
+    pub(super) trips: Vec<&'static [Opcode]>,
     /// What goes behind the answer, for which nobody waits.
     pub(super) behind: &'static [Opcode],
 }
 
 impl Cost {
-    fn of(
-        recipe: &'static str,
-        operation: &'static str,
-        trips: &'static [&'static [Opcode]],
-    ) -> Cost {
+    fn of(recipe: &'static str, operation: &'static str, trips: &[&'static [Opcode]]) -> Cost {
         let (config, before, arguments) = (Value::Null, Vec::new(), Value::Null);
-        Cost { recipe, config, before, operation, arguments, trips, behind: &[] }
+        Cost { recipe, config, before, operation, arguments, trips: trips.to_vec(), behind: &[] }
     }
 
     fn with(self, arguments: Value) -> Cost {
@@ -78,8 +76,10 @@ impl Cost {
 
 /// All rows.
 pub(super) fn all() -> Vec<Cost> {
-    [locks(), several_locks(), semaphore(), election(), counter(), gathering(), configuration()]
-        .concat()
+    let (queue, urgent) = (queue("queue", &[]), queue("priority-queue", &[&[Sync, List, List]]));
+    let claimed = [locks(), several_locks(), semaphore(), election()].concat();
+    let shared = [counter(), configuration(), queue, urgent].concat();
+    [claimed, gathering(), shared].concat()
 }
 
 /// The holder keeps its lock when it is asked. It reads the request, and it and the host watch again: those
@@ -206,5 +206,33 @@ fn configuration() -> Vec<Cost> {
         after("snapshot", &[&[Sync, Read, List, Read, Read]]).after(&["snapshot"]),
         after("observe", &[&[Read]]),
         after("wait", &[&[Read]]).with(json!({ "after": 0 })).behind(&[RemoveWatches]),
+    ]
+}
+
+/// With `list`, each take lists the queue first; otherwise it goes on with the list of the take before.
+fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
+    let three = || json!({ "items": ["a", "b", "c"] });
+    let cost = |operation, trips: &[&'static [Opcode]]| Cost::of(recipe, operation, trips);
+    let taking = |operation, trips: &[&'static [Opcode]]| {
+        let cost = cost(operation, &[list, trips].concat());
+        cost.after_call(Who::Counted, "put-all", three()).after(&["take", "ack"])
+    };
+    let taken = |operation, trips: &[&'static [Opcode]]| {
+        cost(operation, trips).after_call(Who::Counted, "put-all", three()).after(&["take"])
+    };
+    let one = || json!({ "data": "a" });
+    let item = json!({ "item": ITS_PATH, "fence": ITS_FENCE });
+    let peek = cost("peek", &[&[List, List], &[Read]]);
+    let ack_item = cost("ack-item", &[&[Read, Read, Read], &[Multi]]).with(item);
+    vec![
+        cost("put", &[&[Multi]]).with(one()).after_call(Who::Counted, "put", one()),
+        cost("put-all", &[&[Multi]]).with(three()).after_call(Who::Counted, "put", one()),
+        taking("take", &[&[Read], &[Multi, Read]]),
+        taking("take-many", &[&[Exists, Exists], &[Read, Read], &[Multi, Read, Read]]),
+        taken("ack", &[&[Multi]]),
+        taken("reject", &[&[Multi]]),
+        ack_item.after_call(Who::Counted, "put", one()).after_call(Who::Other, "take", json!({})),
+        taken("length", &[&[Exists, Exists, Exists]]),
+        peek.after_call(Who::Counted, "put", one()),
     ]
 }
