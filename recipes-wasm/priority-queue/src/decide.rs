@@ -15,7 +15,7 @@ const SIGN: u32 = 1 << 31;
 /// All priorities are as wide, and the sign is the highest of the 32 bits, turned over: so a list that
 /// somebody sorts as text is in the order of priorities, from 00000000 for the lowest to ffffffff.
 pub(crate) fn stem(priority: i32, uuid: &str) -> String {
-    format!("qn-{:08x}-{uuid}{INFIX}", priority.cast_unsigned() ^ SIGN)
+    format!("pq-{:08x}-{uuid}{INFIX}", priority.cast_unsigned() ^ SIGN)
 }
 
 /// When an item has its turn.
@@ -29,7 +29,7 @@ pub(crate) struct Turn {
 impl Turn {
     /// That of the item of that name; none if it is no item.
     pub(crate) fn of(name: &str) -> Option<Self> {
-        let (priority, rest) = name.strip_prefix("qn-")?.split_once('-')?;
+        let (priority, rest) = name.strip_prefix("pq-")?.split_once('-')?;
         if priority.len() != 8 || !priority.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
@@ -159,9 +159,9 @@ mod tests {
             "".to_owned(),
             "qn-0000000001".to_owned(),
             format!("qn-{UUID}{INFIX}0000000001"),
-            format!("qn-+0000001-{UUID}{INFIX}0000000001"),
-            format!("qn-80000000-{UUID}{INFIX}1"),
-            format!("qn-800000000-{UUID}{INFIX}0000000001"),
+            format!("pq-+0000001-{UUID}{INFIX}0000000001"),
+            format!("pq-80000000-{UUID}{INFIX}1"),
+            format!("pq-800000000-{UUID}{INFIX}0000000001"),
         ];
         assert_eq!(first_of(foreign, 9), Vec::<String>::new());
     }

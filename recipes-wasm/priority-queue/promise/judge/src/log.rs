@@ -72,10 +72,6 @@ pub(super) enum How {
 }
 
 impl Item<'_> {
-    pub(super) fn is_there_at(&self, at: usize) -> bool {
-        self.put.at <= at && self.gone.is_none_or(|gone| gone.when.at > at)
-    }
-
     /// The claim that it had just before that entry.
     pub(super) fn claim_before(&self, at: usize) -> Option<&Claim<'_>> {
         let before = |claim: &&Claim<'_>| {
@@ -265,7 +261,7 @@ pub(super) fn part_of(path: &str) -> Option<(&str, &str, &str)> {
 
 /// The priority in an item's name: eight digits of base 16, the lowest priority being 0.
 fn priority(path: &str) -> i64 {
-    let digits = split(path).and_then(|(_, name)| name.strip_prefix("qn-")?.get(..8));
+    let digits = split(path).and_then(|(_, name)| name.strip_prefix("pq-")?.get(..8));
     let number = digits.and_then(|digits| i64::from_str_radix(digits, 16).ok());
     number.unwrap_or_default() - (1 << 31)
 }

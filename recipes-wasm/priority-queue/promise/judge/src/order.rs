@@ -50,6 +50,8 @@ fn taking<'c, 'a>(case: &'c Case<'a>, by: Option<CallId>) -> Option<&'c Call<'a>
 fn listed(case: &Case<'_>, call: &Call<'_>, taken: Moment, mount: &str) -> Moment {
     let before = case.history.iter().enumerate().take(taken.at).skip(call.invoked.at);
     let lists = before.filter(|(_, entry)| match &entry.what {
+        // To make the directory where it is missing is no look at it.
+        What::HostCall { name, .. } if name == "ensure" => false,
         What::HostCall { participant, paths, .. } => is_list(*participant, paths, call, mount),
         _ => false,
     });

@@ -201,7 +201,7 @@ fn priority(number: u32) -> i32 {
 
 fn name(number: u32) -> String {
     let priority = if number < URGENT { "80000000" } else { "7fffffff" };
-    format!("qn-{priority}-u{number}-item-{number:010}")
+    format!("pq-{priority}-u{number}-item-{number:010}")
 }
 
 fn item(number: u32) -> String {
