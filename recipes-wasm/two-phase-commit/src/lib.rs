@@ -27,11 +27,11 @@ use decide::{Choice, Site, Verdict};
 use desk::{Desk, Notify, Role, TRANSACTIONS};
 use inbox::{ARRIVALS, Inbox, Letter};
 use terms::Terms;
-use transaction::{Ballot, Done, Paths};
-use wok_sdk::Named;
+use transaction::{Ballot, Deleted, Done, Paths};
 use wok_sdk::participant::id;
 use wok_sdk::time_and_chance::wall_ms;
-use wok_sdk::zookeeper::Error;
+use wok_sdk::zookeeper::{Error, Owner};
+use wok_sdk::{Named, wait_until_gone};
 
 /// One participant in transactions, of any number of them, as coordinator or for any site.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Guest for TwoPhaseCommit {
                     let text = format!("register: {site} has voted to {vote} in {transaction}");
                     return Err(Error::Invalid(text));
                 }
-                if ballot.is_present {
+                if ballot.present.is_some() {
                     return Err(Error::NodeExists);
                 }
                 // Guarded from before the request: if the caller withdraws, the znode goes.
@@ -157,10 +157,20 @@ impl Guest for TwoPhaseCommit {
     fn forget(transaction: String) -> Result<(), Error> {
         let paths = Paths::of(&transaction)?;
         let terms = transaction::terms(&paths)?;
+        if transaction::look(&paths, &terms, None)?.end.is_none() {
+            return Err(Error::Invalid(format!("forget: {transaction} is not decided")));
+        }
+        // What this participant has there itself goes with its hearing of the decision.
+        STATE.with_borrow_mut(|state| state.desk.outcome(&paths))?;
         loop {
             match transaction::delete_all(&paths, &terms) {
-                Ok(Done::Yes) => return Ok(()),
-                Ok(Done::LookAgain) => {}
+                Ok(Deleted::Yes) => return Ok(()),
+                Ok(Deleted::NotBefore(marks)) => {
+                    for mark in marks {
+                        wait_until_gone(&mark)?;
+                    }
+                }
+                Ok(Deleted::LookAgain) => {}
                 // It was there, and somebody has deleted it; or this has, and its reply was lost.
                 Err(Error::NoNode) => return Ok(()),
                 Err(error) => return Err(error),
@@ -181,6 +191,10 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<Terms, Error> {
                 return Err(Error::Invalid(text));
             }
             None => refuse_if_decided("vote", transaction, &ballot)?,
+        }
+        // Who has registered votes, and nobody else: its mark goes with its vote.
+        if ballot.present == Some(Owner::Other) {
+            return Err(Error::NodeExists);
         }
         if choice == Choice::Commit && wall_ms() >= ballot.deadline_ms {
             return Err(Error::Invalid(format!("vote: the time of {transaction} is over")));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 /// The most sites: what is decided or deleted fits into one `multi`, which the host bounds to 128 parts,
-/// and a transaction has three znodes for each site that has died, and six more.
+/// and a transaction has two znodes for each site, and six more. Each is read with every look.
 pub(crate) const MOST_SITES: usize = 40;
 
 /// The most bytes of a site's name.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use wok_sdk::zookeeper::{
-    Children, Contents, CreateMode, CreateRequest, Error, MultiError, Reply, Request,
+    Children, Contents, CreateMode, CreateRequest, Error, MultiError, Owner, Reply, Request,
     SetDataRequest, Stat, VersionRequest, Watch, WatchRequest, Write, ensure, multi, pipeline,
 };
 use wok_sdk::{Named, names};
@@ -229,8 +229,8 @@ pub(crate) struct Ballot {
     pub(crate) deadline_ms: u64,
     pub(crate) verdict: Option<Verdict>,
     pub(crate) vote: Option<Choice>,
-    /// Whether somebody who has registered for the site is there.
-    pub(crate) is_present: bool,
+    /// Who has registered for the site, if that participant is there.
+    pub(crate) present: Option<Owner>,
     pub(crate) has_registered: bool,
 }
 
@@ -253,11 +253,11 @@ pub(crate) fn ballot(paths: &Paths, site: &str) -> Result<Ballot, Error> {
         return Err(Error::Invalid(format!("{transaction} does not ask the site {site:?}")));
     }
     let verdict = read_decision(&replies.data()?)?;
-    let is_present = replies.exists()?;
-    let has_registered = replies.exists()?;
+    let present = replies.exists()?.map(|stat| stat.owner);
+    let has_registered = replies.exists()?.is_some();
     let vote = read_vote(&replies.data()?)?;
     let deadline_ms = deadline_ms(&terms, own.stat);
-    Ok(Ballot { terms, deadline_ms, verdict, vote, is_present, has_registered })
+    Ok(Ballot { terms, deadline_ms, verdict, vote, present, has_registered })
 }
 
 /// What became of a write that happens only if the transaction is as it was read.
@@ -283,7 +283,7 @@ pub(crate) fn cast(
         set(paths.vote(site), choice.word().as_bytes().to_vec(), Some(UNWRITTEN)),
         set(paths.transaction().to_owned(), ballot.terms.data(), None),
     ];
-    if ballot.is_present {
+    if ballot.present.is_some() {
         writes.push(delete(paths.presence(site), None));
     }
     write(&writes)
@@ -321,30 +321,41 @@ pub(crate) fn register(paths: &Paths, site: &str, ballot: &Ballot) -> Result<Don
     write(&writes)
 }
 
-/// Deletes a transaction that is decided.
-pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Done, Error> {
+/// What keeps a decided transaction from being deleted.
+#[derive(Debug)]
+pub(crate) enum Deleted {
+    Yes,
+    /// These own znodes of participants, which go when those hear that it is decided.
+    NotBefore(Vec<String>),
+    /// It has changed, or the reply was lost.
+    LookAgain,
+}
+
+/// Deletes a transaction that is decided, in one `multi`, once nobody has a znode of its own in it.
+pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error> {
     let mut replies = Replies::of(&[
         Request::GetChildren(paths.registered()),
         Request::GetChildren(paths.present()),
         Request::Exists(paths.coordinator()),
-        Request::GetData(paths.decision()),
     ]);
     let (registered, present) = (replies.children()?, replies.children()?);
-    let has_coordinator = replies.exists()?;
-    if read_decision(&replies.data()?)?.is_none() {
-        let transaction = paths.transaction();
-        return Err(Error::Invalid(format!("forget: {transaction} is not decided")));
-    }
     let asked = |name: &String| terms.place(name).is_some();
+    let marks = names(&present).filter(asked).map(|site| paths.presence(&site));
+    let coordinator = replies.exists()?.map(|_| paths.coordinator());
+    let marks: Vec<String> = marks.chain(coordinator).collect();
+    if !marks.is_empty() {
+        return Ok(Deleted::NotBefore(marks));
+    }
     let mut writes = vec![delete(paths.decision(), Some(WRITTEN))];
     writes.extend(names(&registered).filter(asked).map(|it| delete(paths.registration(&it), None)));
-    writes.extend(names(&present).filter(asked).map(|it| delete(paths.presence(&it), None)));
     writes.extend(terms.sites.iter().map(|site| delete(paths.vote(site), None)));
-    writes.extend(has_coordinator.then(|| delete(paths.coordinator(), None)));
     let rest = [paths.payload(), paths.sites(), paths.registered(), paths.present()];
     writes.extend(rest.into_iter().map(|path| delete(path, None)));
     writes.push(delete(paths.transaction().to_owned(), None));
-    write(&writes)
+    Ok(match write(&writes)? {
+        Done::Yes => Deleted::Yes,
+        Done::LookAgain => Deleted::LookAgain,
+    })
 }
 
 fn write(writes: &[Write]) -> Result<Done, Error> {
@@ -445,9 +456,9 @@ impl Replies {
         }
     }
 
-    fn exists(&mut self) -> Result<bool, Error> {
+    fn exists(&mut self) -> Result<Option<Stat>, Error> {
         match self.next()? {
-            Reply::Exists(stat) => Ok(stat.is_some()),
+            Reply::Exists(stat) => Ok(stat),
             _ => Err(unexpected()),
         }
     }
