@@ -4,7 +4,7 @@
 use wok_sdk::Named;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::{alarm, now_ms, wall_ms};
-use wok_sdk::zookeeper::{Error, Watch, wait};
+use wok_sdk::zookeeper::{Error, Watch, wait, watch_data};
 
 use crate::decide::{Step, Time, Verdict, decide};
 use crate::terms::Terms;
@@ -222,15 +222,35 @@ impl Desk {
             if let Some(end) = self.serve(Some(paths)) {
                 break end;
             }
-            let watches = self.follows.iter().flat_map(|follow| &follow.watches);
-            let watches: Vec<&Watch> = watches.chain(&self.alarm).collect();
-            if let Err(error) = wait(&watches) {
+            if let Err(error) = self.wait(None) {
                 break Err(error);
             }
         };
         self.follows.retain(|it| it.paths != *paths || it.role != Role::Onlooker);
         self.set_alarm();
         outcome
+    }
+
+    /// Waits until there is no such znode, and goes on with the transactions meanwhile: somebody else may
+    /// wait for this participant in the same way.
+    pub(crate) fn wait_until_gone(&mut self, path: &str) -> Result<(), Error> {
+        loop {
+            let watch = match watch_data(path, TRANSACTIONS) {
+                Ok((_, watch)) => watch,
+                Err(Error::NoNode) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            while watch.fired().is_none() {
+                self.serve(None);
+                self.wait(Some(&watch))?;
+            }
+        }
+    }
+
+    fn wait(&self, other: Option<&Watch>) -> Result<(), Error> {
+        let watches = self.follows.iter().flat_map(|follow| &follow.watches);
+        let watches: Vec<&Watch> = watches.chain(&self.alarm).chain(other).collect();
+        wait(&watches).map(|_| ())
     }
 
     fn set_alarm(&mut self) {

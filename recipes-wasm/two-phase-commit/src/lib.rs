@@ -28,10 +28,10 @@ use desk::{Desk, Notify, Role, TRANSACTIONS};
 use inbox::{ARRIVALS, Inbox, Letter};
 use terms::Terms;
 use transaction::{Ballot, Deleted, Done, Paths};
+use wok_sdk::Named;
 use wok_sdk::participant::id;
 use wok_sdk::time_and_chance::wall_ms;
 use wok_sdk::zookeeper::{Error, Owner};
-use wok_sdk::{Named, wait_until_gone};
 
 /// One participant in transactions, of any number of them, as coordinator or for any site.
 #[derive(Debug)]
@@ -166,9 +166,10 @@ impl Guest for TwoPhaseCommit {
             match transaction::delete_all(&paths, &terms) {
                 Ok(Deleted::Yes) => return Ok(()),
                 Ok(Deleted::NotBefore(marks)) => {
-                    for mark in marks {
-                        wait_until_gone(&mark)?;
-                    }
+                    let gone = |mark: &String| {
+                        STATE.with_borrow_mut(|state| state.desk.wait_until_gone(mark))
+                    };
+                    marks.iter().try_for_each(gone)?;
                 }
                 Ok(Deleted::LookAgain) => {}
                 // It was there, and somebody has deleted it; or this has, and its reply was lost.

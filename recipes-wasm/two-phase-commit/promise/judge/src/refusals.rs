@@ -43,11 +43,9 @@ fn is_reason(made: &Made<'_, '_>, has_jumped: bool) -> bool {
             let is_asked = made.site.is_some_and(|site| tx.sites.contains(&site));
             is_decided || is_another || (is_over && call.operation == "vote") || !is_asked
         }
-        ("forget", None) => {
-            value.get("invalid").is_some() && {
-                let before = |at: usize| at < call.invoked.at;
-                !tx.decision().is_some_and(|(decided, _)| before(decided.at)) || !is_decided
-            }
+        ("forget", None) if value.get("invalid").is_some() => {
+            let decision = tx.decision();
+            decision.is_none_or(|(decided, _)| decided.at > call.invoked.at)
         }
         _ => false,
     }

@@ -1,5 +1,7 @@
 //! Who waits for an outcome, and for how long.
 
+use std::collections::BTreeSet;
+
 use wok_judge::history::{FaultKind, What};
 use wok_judge::people::End;
 use wok_judge::{Case, Violation};
@@ -34,15 +36,14 @@ pub(super) fn check(
         let soon = from.saturating_add(UNDISTURBED_US);
         // A decision may be left to a coordinator of any host, which is there for as long as its
         // session lasts.
-        let hosts = case.people.persons().map(|person| person.host);
-        let is_calm = hosts.clone().all(|host| case.faults.spared(host, from, soon, timeout));
+        let hosts: BTreeSet<_> = case.people.persons().map(|person| person.host).collect();
+        let is_calm = hosts.iter().all(|host| case.faults.spared(*host, from, soon, timeout));
         let due = if is_calm {
             Some(soon)
         } else {
             let patience = timeout.saturating_mul(2).saturating_add(BEYOND_US);
-            hosts
-                .map(|host| case.faults.due(host, from, patience))
-                .try_fold(0, |latest, due| due.map(|due: u64| due.max(latest)))
+            let due = |host: &u32| case.faults.due(*host, from, patience);
+            hosts.iter().map(due).try_fold(0, |latest: u64, due| Some(due?.max(latest)))
         };
         let Some((due, at)) = due.and_then(|due| Some((due, case.first_after(due)?))) else {
             continue;

@@ -245,7 +245,7 @@ fn t5_a_status_with_a_vote_that_was_not_cast_is_rejected() {
 #[test]
 fn t5_another_time_in_doubt_is_rejected() {
     let mut story = Story::new();
-    story.begun().vote(2, "a", "commit").wait(5000).vote(3, "b", "abort").decided(1, "abort");
+    story.begun().vote(2, "a", "commit").wait(20_000).vote(3, "b", "abort").decided(1, "abort");
     let sites = json!([{ "site": "a", "vote": "commit", "in-doubt-ms": 10 },
         { "site": "b", "vote": "abort", "in-doubt-ms": null }]);
     let shown = json!({ "outcome": { "decision": "abort" }, "sites": sites });
