@@ -16,6 +16,7 @@ use super::gathering;
 use super::ground::{Fault, Ground, Places};
 use super::party::{Operation, Recipe, Side};
 use super::stage::{Act, Company, Stage};
+use super::transacting;
 use crate::patience::within;
 
 /// Of those who are struck: short, so that a session that is lost is lost soon.
@@ -81,6 +82,7 @@ fn plays() -> Vec<Play> {
     of_the_semaphore(&mut plays);
     of_the_election(&mut plays);
     of_those_who_gather(&mut plays);
+    of_transactions(&mut plays);
     plays
 }
 
@@ -172,6 +174,16 @@ fn of_those_who_gather(plays: &mut Vec<Play>) {
     let counter = Recipe { name: "counter", config: json!({}) };
     let swap = || ("compare-and-set", json!({ "expected": 0, "value": 1 }));
     plays.push(Play::asking(&counter, vec![plain("get")], swap(), vec![swap(), plain("get")]));
+}
+
+fn of_transactions(plays: &mut Vec<Play>) {
+    let name = |operation: &str| format!("two-phase-commit: {operation}");
+    plays.push(Play::new(name("vote"), transacting::voting));
+    plays.push(Play::new(name("outcome"), transacting::awaiting));
+    for operation in ["begin", "transactions", "register", "status", "forget"] {
+        let play = move |stage| transacting::asking(stage, operation);
+        plays.push(Play::new(name(operation), play));
+    }
 }
 
 /// Plays all under one fault, at the same time. Answers how many plays there were.
