@@ -379,18 +379,21 @@ fn read_terms(paths: &Paths, own: &Contents) -> Result<Terms, Error> {
     Terms::parse(&own.data).ok_or_else(foreign)
 }
 
-/// A vote counts at the version at which it is written, and at no other.
+/// A vote counts at the version at which it is written: at any other somebody else has written it, and
+/// no decision could rest on it.
 pub(crate) fn read_vote(contents: &Contents) -> Result<Option<Choice>, Error> {
     match contents.stat.version {
         UNWRITTEN => Ok(None),
-        _ => Choice::parse(&contents.data).map(Some).ok_or_else(|| foreign("a vote")),
+        WRITTEN => Choice::parse(&contents.data).map(Some).ok_or_else(|| foreign("a vote")),
+        _ => Err(foreign("a vote")),
     }
 }
 
 pub(crate) fn read_decision(contents: &Contents) -> Result<Option<Verdict>, Error> {
     match contents.stat.version {
         UNWRITTEN => Ok(None),
-        _ => Verdict::parse(&contents.data).map(Some).ok_or_else(|| foreign("the decision")),
+        WRITTEN => Verdict::parse(&contents.data).map(Some).ok_or_else(|| foreign("the decision")),
+        _ => Err(foreign("the decision")),
     }
 }
 

@@ -9,11 +9,13 @@
 //! | T5 | `agreement` | a status shows a vote that was not cast, or another time in doubt than there was |
 //! | C1 | `votes` | a vote is cast that its site has not asked for, or acknowledged and not cast |
 //! | C2 | `refusals` | a call is refused, and neither a fault nor the transaction is the reason |
+//! | C3 | `arrivals` | a site is not told of a transaction that asks it |
 //! | H1 | `polling` | who waits asks the ensemble again and again |
 //!
 //! The ensemble's own log says what was voted and decided.
 
 mod agreement;
+mod arrivals;
 mod log;
 mod polling;
 mod refusals;
@@ -60,6 +62,7 @@ impl Judge for CommitJudge {
         ("T5", "what a status shows is so, and how long a site was in doubt"),
         ("C1", "a vote is cast if its site asks for it, and is cast when that is acknowledged"),
         ("C2", "a call is refused only where a fault or the transaction is the reason"),
+        ("C3", "a site that has asked for transactions is told of others"),
         ("H1", "who waits is told, and does not ask again and again"),
     ];
 
@@ -81,6 +84,7 @@ impl Judge for CommitJudge {
         validity::check_once(&log, "T3", &mut found);
         termination::check(&case, &calls, "T4", &mut found);
         votes::check(&case, &calls, &log, "C1", &mut found);
+        arrivals::check(&case, &arguments, &log, "C3", &mut found);
         refusals::check(&case, &calls, "C2", &mut found);
         polling::check(&case, &calls, "H1", &mut found);
         first_of_each(found)

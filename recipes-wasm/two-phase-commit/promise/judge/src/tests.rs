@@ -285,6 +285,20 @@ fn c2_who_is_refused_without_a_reason_is_rejected() {
 }
 
 #[test]
+fn c3_a_site_that_is_not_told_of_a_transaction_is_rejected() {
+    let mut story = Story::new();
+    story.invoke_with(2, "transactions", json!({ "site": "a" })).answer(2, ok(json!([])));
+    story.begun().wait(LONG_MS).about(3, "status");
+    check(&story, "C3");
+    let mut story = Story::new();
+    story.invoke_with(2, "transactions", json!({ "site": "a" })).answer(2, ok(json!([])));
+    let detail = BTreeMap::from([("transaction".to_owned(), "/tx-7-1".to_owned())]);
+    story.begun().tell(2, Told::Emitted { event: "asked".to_owned(), detail });
+    story.wait(LONG_MS).about(3, "status");
+    assert_eq!(verdict(&story.entries), []);
+}
+
+#[test]
 fn h1_who_asks_again_and_again_is_rejected() {
     let mut story = Story::new();
     story.begun().await_outcome(1);
