@@ -160,12 +160,9 @@ impl Desk {
     /// Guards the mark no more, which the vote has taken away.
     pub(crate) fn has_voted(&mut self, paths: &Paths, mark: &str) {
         for follow in self.follows.iter_mut().filter(|follow| follow.paths == *paths) {
-            let (gone, kept) = std::mem::take(&mut follow.marks)
-                .into_iter()
-                .partition(|own: &Named| own.path() == mark);
-            follow.marks = kept;
-            let gone: Vec<Named> = gone;
-            gone.into_iter().for_each(|own| drop(own.gone()));
+            if let Some(place) = follow.marks.iter().position(|own| own.path() == mark) {
+                drop(follow.marks.swap_remove(place).gone());
+            }
         }
     }
 

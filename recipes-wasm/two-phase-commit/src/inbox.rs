@@ -53,7 +53,6 @@ impl Inbox {
         check_name(&site).map_err(Error::Invalid)?;
         let (there, watch) = list()?;
         let mut asks = asking(&site, there.iter())?;
-        asks.sort_unstable_by_key(|asks| asks.czxid);
         asks.truncate(MOST_ANSWERED);
         let letters = read(&asks)?;
         Ok((letters, Inbox { site, known: there, _watch: watch }))
@@ -64,12 +63,11 @@ impl Inbox {
         let Inbox { site, known, .. } = self;
         let look = || {
             let (there, watch) = list()?;
-            let asks = asking(&site, there.difference(&known))?;
+            let asks = asking(&site, there.iter().filter(|name| !known.contains(*name)))?;
             Ok::<_, Error>((there, watch, asks))
         };
         let (known, watch) = match look() {
-            Ok((there, watch, mut asks)) => {
-                asks.sort_unstable_by_key(|asks| asks.czxid);
+            Ok((there, watch, asks)) => {
                 for Asks { paths, .. } in asks {
                     let path = paths.transaction().to_owned();
                     emit("asked", &[("transaction".to_owned(), path)]);
@@ -91,7 +89,11 @@ fn list() -> Result<(BTreeSet<String>, Watch), Error> {
         match watch_children(DIRECTORY, ARRIVALS) {
             Ok((children, watch)) => {
                 let is_transaction = |name: &String| Paths::of_child(name).is_some();
-                return Ok((names(&children).filter(is_transaction).collect(), watch));
+                let mut there = BTreeSet::new();
+                for name in names(&children).filter(is_transaction) {
+                    there.insert(name);
+                }
+                return Ok((there, watch));
             }
             // The directory comes with the first transaction.
             Err(Error::NoNode) => {
@@ -105,7 +107,8 @@ fn list() -> Result<(BTreeSet<String>, Watch), Error> {
     }
 }
 
-/// Those of them that ask the site, are not decided, and have no vote of it.
+/// Those of them that ask the site, are not decided, and have no vote of it: in the order in which they
+/// were begun.
 fn asking<'a>(site: &str, names: impl Iterator<Item = &'a String>) -> Result<Vec<Asks>, Error> {
     let all: Vec<Paths> = names.filter_map(|name| Paths::of_child(name)).collect();
     let mut asks = Vec::new();
@@ -124,7 +127,9 @@ fn asking<'a>(site: &str, names: impl Iterator<Item = &'a String>) -> Result<Vec
             };
             // What this recipe has not written asks nobody.
             if let (Ok(None), Ok(None)) = (read_vote(&vote), read_decision(&decision)) {
-                asks.push(Asks { paths: paths.clone(), czxid: vote.stat.czxid });
+                let (paths, czxid) = (paths.clone(), vote.stat.czxid);
+                let place = asks.partition_point(|asks: &Asks| asks.czxid < czxid);
+                asks.insert(place, Asks { paths, czxid });
             }
         }
     }

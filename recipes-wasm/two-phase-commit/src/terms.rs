@@ -1,7 +1,5 @@
 //! What a transaction's own znode says: whom it asks, and how long they have.
 
-use std::collections::BTreeSet;
-
 /// The most sites: what is decided or deleted fits into one `multi`, which the host bounds to 128 parts,
 /// and a transaction has two znodes for each site, and six more. Each is read with every look.
 pub(crate) const MOST_SITES: usize = 40;
@@ -44,10 +42,9 @@ impl Terms {
         if !(1..=MOST_MS).contains(&within_ms) {
             return Err(format!("begin: within-ms is {within_ms}, and not from 1 to {MOST_MS}"));
         }
-        let mut known = BTreeSet::new();
-        for site in &sites {
+        for (place, site) in sites.iter().enumerate() {
             check_name(site)?;
-            if !known.insert(site) {
+            if sites.iter().take(place).any(|other| other == site) {
                 return Err(format!("begin: the site {site:?} is named twice"));
             }
         }

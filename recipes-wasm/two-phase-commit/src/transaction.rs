@@ -1,7 +1,5 @@
 //! A transaction's znodes.
 
-use std::collections::BTreeSet;
-
 use wok_sdk::zookeeper::{
     Children, Contents, CreateMode, CreateRequest, Error, MultiError, Owner, Reply, Request,
     SetDataRequest, Stat, VersionRequest, Watch, WatchRequest, Write, ensure, multi, pipeline,
@@ -166,8 +164,8 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
     let mut replies = Replies::of(&requests);
     let own = replies.data()?;
     let decision = replies.data()?;
-    let registered: BTreeSet<String> = names(&replies.children()?).collect();
-    let present: BTreeSet<String> = names(&replies.children()?).collect();
+    let registered: Vec<String> = names(&replies.children()?).collect();
+    let present: Vec<String> = names(&replies.children()?).collect();
     let (mut sites, mut voted_ms) = (Vec::new(), Vec::new());
     for name in &terms.sites {
         let vote = replies.data()?;
