@@ -24,8 +24,6 @@ pub(crate) struct Tx<'a> {
     pub(crate) decisions: Vec<(Moment, &'a str)>,
     /// The sites that had registered, and whose participants went before they had voted.
     pub(crate) deaths: Vec<(Moment, &'a str)>,
-    /// When the coordinator's own znode went.
-    pub(crate) left: Option<Moment>,
     pub(crate) deleted: Option<Moment>,
     /// The entries at which something of it changed.
     pub(crate) changes: Vec<usize>,
@@ -53,7 +51,6 @@ impl<'a> Tx<'a> {
             votes: Vec::new(),
             decisions: Vec::new(),
             deaths: Vec::new(),
-            left: None,
             deleted: None,
             changes: Vec::new(),
         })
@@ -96,7 +93,6 @@ impl<'a> Tx<'a> {
                 self.decisions.push((when, word));
             }
             (Some(("present", site)), Change::Deleted { .. }) => self.deaths.push((when, site)),
-            (None, Change::Deleted { .. }) if below == "coordinator" => self.left = Some(when),
             _ => {}
         }
     }
