@@ -7,8 +7,9 @@ use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{Error, Request, Watch, watch_children, watch_exists};
 
+use crate::replies::Replies;
 use crate::terms::{Terms, check_name};
-use crate::transaction::{DIRECTORY, Paths, Replies, read_decision, read_vote};
+use crate::transaction::{DIRECTORY, Paths, read_decision, read_vote};
 
 /// The tag of the watch on the directory.
 pub(crate) const ARRIVALS: u64 = 2;

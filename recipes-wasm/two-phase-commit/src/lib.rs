@@ -14,6 +14,7 @@ mod bindings;
 mod decide;
 mod desk;
 mod inbox;
+mod replies;
 mod terms;
 mod transaction;
 

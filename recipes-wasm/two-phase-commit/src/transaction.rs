@@ -1,12 +1,13 @@
 //! A transaction's znodes.
 
 use wok_sdk::zookeeper::{
-    Children, Contents, CreateMode, CreateRequest, Error, MultiError, Owner, Reply, Request,
-    SetDataRequest, Stat, VersionRequest, Watch, WatchRequest, Write, ensure, multi, pipeline,
+    Contents, CreateMode, CreateRequest, Error, MultiError, Owner, Request, SetDataRequest, Stat,
+    VersionRequest, Watch, WatchRequest, Write, ensure, multi,
 };
 use wok_sdk::{Named, names};
 
 use crate::decide::{Choice, Ground, Site, Verdict};
+use crate::replies::Replies;
 use crate::terms::Terms;
 
 /// The mount is the directory of all transactions.
@@ -417,54 +418,4 @@ fn delete(path: String, version: Option<i32>) -> Write {
 
 fn watch_data(path: String, tag: u64) -> Request {
     Request::WatchData(WatchRequest { path, tag })
-}
-
-/// The replies to a pipeline of reads, taken one after the other.
-pub(crate) struct Replies {
-    rest: std::vec::IntoIter<Result<Reply, Error>>,
-    /// The watches of those that were taken.
-    watches: Vec<Watch>,
-}
-
-impl Replies {
-    pub(crate) fn of(requests: &[Request]) -> Self {
-        Replies { rest: pipeline(requests).into_iter(), watches: Vec::new() }
-    }
-
-    fn next(&mut self) -> Result<Reply, Error> {
-        self.rest.next().unwrap_or_else(|| Err(unexpected()))
-    }
-
-    pub(crate) fn data(&mut self) -> Result<Contents, Error> {
-        match self.next()? {
-            Reply::Data(contents) => Ok(contents),
-            Reply::WatchedData((contents, watch)) => {
-                self.watches.push(watch);
-                Ok(contents)
-            }
-            _ => Err(unexpected()),
-        }
-    }
-
-    fn children(&mut self) -> Result<Children, Error> {
-        match self.next()? {
-            Reply::Children(children) => Ok(children),
-            Reply::WatchedChildren((children, watch)) => {
-                self.watches.push(watch);
-                Ok(children)
-            }
-            _ => Err(unexpected()),
-        }
-    }
-
-    fn exists(&mut self) -> Result<Option<Stat>, Error> {
-        match self.next()? {
-            Reply::Exists(stat) => Ok(stat),
-            _ => Err(unexpected()),
-        }
-    }
-}
-
-fn unexpected() -> Error {
-    Error::Other("pipeline: another reply".to_owned())
 }
