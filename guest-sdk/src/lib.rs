@@ -19,6 +19,7 @@
 //! * [`Marker`]: an own znode that tells what became of a `multi`.
 //! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
 //!   [`reads`]: several reads in one round trip. [`confirmed`]: one that is not from before the call. [`line()`], [`owners`]: a line for people.
+//! * [`snapshot()`], [`Followed`], [`wait_for_change`]: a directory whose children mean something together.
 //! * [`RevokeRequest`], [`ask_to_give_way`], [`Listening`]: a contender is asked to give way, and is told.
 //! * [`log_panics`]: installed by [`bind!`].
 //! * `heap`: the global allocator of every guest.
@@ -26,10 +27,11 @@
 //! # Invariants
 //! * Contenders are ordered by their counters, in serial-number arithmetic. Names are compared only
 //!   where counters are equal.
-//! * Nothing here polls or holds a whole child list.
+//! * Nothing here polls, and nothing but [`snapshot()`] holds a whole child list.
 
 mod bindings;
 mod contender;
+mod directory;
 #[cfg(target_arch = "wasm32")]
 mod heap;
 mod line;
@@ -49,6 +51,7 @@ pub use wit_bindgen;
 
 pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
 pub use contender::{Contender, Naming, Standing};
+pub use directory::{Followed, Snapshot, child, revision, snapshot, wait_for_change};
 pub use line::{Line, line, line_up, owners};
 pub use marker::Marker;
 pub use named::Named;

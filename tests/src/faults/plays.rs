@@ -85,6 +85,7 @@ fn plays() -> Vec<Play> {
     of_those_who_gather(&mut plays);
     of_the_configuration(&mut plays);
     of_transactions(&mut plays);
+    of_those_who_are_there(&mut plays);
     plays
 }
 
@@ -216,6 +217,26 @@ fn of_transactions(plays: &mut Vec<Play>) {
     for operation in ["begin", "transactions", "register", "status", "forget"] {
         let play = move |stage| transacting::asking(stage, operation);
         plays.push(Play::new(name(operation), play));
+    }
+}
+
+fn of_those_who_are_there(plays: &mut Vec<Play>) {
+    let group = Recipe { name: "group-membership", config: json!({}) };
+    let join = |name: &str| ("join", json!({ "name": name, "data": "here" }));
+    let wait = || ("wait", json!({ "after": 0 }));
+    for asks in [join("b"), wait(), plain("observe"), plain("members")] {
+        let after = vec![join("a"), join("b"), plain("members")];
+        plays.push(Play::asking(&group, vec![join("a")], asks, after));
+    }
+    let names = Recipe { name: "name-service", config: json!({}) };
+    let web = || json!({ "name": "web" });
+    let register = || {
+        ("register", json!({ "name": "web", "address": "here:80", "metadata": [["zone", "b"]] }))
+    };
+    let wait = || ("wait", json!({ "name": "web", "after": 0 }));
+    for asks in [register(), wait(), ("observe", web()), ("resolve", web()), plain("list")] {
+        let after = vec![register(), ("resolve", web()), plain("list")];
+        plays.push(Play::asking(&names, vec![register()], asks, after));
     }
 }
 

@@ -1,0 +1,171 @@
+//! Whether those who want to know are told, and those who wait go on.
+
+use wok_judge::people::{Call, End, Person};
+use wok_judge::{Case, Violation};
+
+use crate::Made;
+use crate::group::{Group, State};
+use crate::views::news;
+
+/// How long it may take that nothing disturbs.
+const UNDISTURBED_US: u64 = 1_500_000;
+
+/// How long it may take beyond a session's timeout where something does.
+const BEYOND_US: u64 = 2_000_000;
+
+/// When something that can begin at `from` must be done on the person's host; none if a fault goes on.
+fn due(case: &Case<'_>, person: &Person<'_>, from: u64) -> Option<u64> {
+    let timeout = case.truth.longest_timeout_us();
+    let soon = from.saturating_add(UNDISTURBED_US);
+    match case.faults.spared(person.host, from, soon, timeout) {
+        true => Some(soon),
+        false => case.faults.due(person.host, from, timeout.saturating_add(BEYOND_US)),
+    }
+}
+
+fn has_ended(person: &Person<'_>, us: u64) -> bool {
+    person.end.map(End::when).is_some_and(|end| end.us <= us)
+}
+
+/// G3 of observers: a participant that observes and is idle is told of a revision that is not older
+/// than each change.
+pub(super) fn check_observers(
+    case: &Case<'_>,
+    calls: &[Made<'_, '_>],
+    group: &Group<'_>,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for made in calls.iter().filter(|made| made.call.operation == "observe") {
+        let Some((since, _)) = made.value() else { continue };
+        let own: Vec<&Call<'_>> = calls
+            .iter()
+            .filter(|other| other.call.who == made.call.who)
+            .map(|other| other.call)
+            .collect();
+        let again = own.iter().find(|call| call.invoked.at > since && call.operation == "observe");
+        let until = again.map_or(usize::MAX, |call| call.invoked.at);
+        for change in group.states.iter().filter(|it| since < it.from.at && it.from.at < until) {
+            found.extend(untold(case, made, &own, (change, until), id));
+        }
+    }
+}
+
+fn untold(
+    case: &Case<'_>,
+    made: &Made<'_, '_>,
+    own: &[&Call<'_>],
+    (change, until): (&State<'_>, usize),
+    id: &'static str,
+) -> Option<Violation> {
+    let (person, who) = (made.person, made.call.who);
+    // A component is woken when none of its operations is under way.
+    let mut by = due(case, person, change.from.us)?;
+    for call in own.iter().filter(|call| call.answered.is_none_or(|it| it.0.at > change.from.at)) {
+        if call.invoked.us <= by {
+            by = by.max(due(case, person, call.answered?.0.us)?);
+        }
+    }
+    let at = case.first_after(by)?;
+    let is_news = |(told, whose, revision): (usize, u32, u64)| {
+        whose == who && told > change.from.at && (revision == 0 || revision >= change.revision)
+    };
+    let is_told = news(case).take_while(|(told, ..)| *told < at).any(is_news);
+    if is_told || until < at || has_ended(person, by) {
+        return None;
+    }
+    let sentence = format!(
+        "participant {who} follows the group, and was not told of its revision {}",
+        change.revision
+    );
+    Some(Violation::new(id, at, sentence).involving([change.from.at]).by([who]))
+}
+
+/// G3 of those who wait: a wait is answered when there is a later revision, and not before.
+pub(super) fn check_waits(
+    case: &Case<'_>,
+    calls: &[Made<'_, '_>],
+    group: &Group<'_>,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for made in calls.iter().filter(|made| made.call.operation == "wait") {
+        let after = made.arguments.get("after").and_then(wok_judge::grants::fence_of);
+        let Some(after) = after else { continue };
+        let (who, invoked) = (made.call.who, made.call.invoked);
+        if let Some((at, value)) = made.value() {
+            let revision = wok_judge::grants::fence_of(value).unwrap_or_default();
+            let was_gone = || group.during(invoked.at, at).any(|state| state.revision == 0);
+            let is_right = if revision == 0 { after > 0 && was_gone() } else { revision > after };
+            if !is_right {
+                let sentence = format!(
+                    "participant {who} waits for what is after {after}, and got {revision}"
+                );
+                found.push(Violation::new(id, at, sentence).involving([invoked.at]).by([who]));
+            }
+        }
+        found.extend(goes_on(case, made, after, group, id));
+    }
+}
+
+/// A wait that goes on though there is something after what it waits for. A directory that came and
+/// went again is none of it.
+fn goes_on(
+    case: &Case<'_>,
+    made: &Made<'_, '_>,
+    after: u64,
+    group: &Group<'_>,
+    id: &'static str,
+) -> Option<Violation> {
+    let (who, invoked) = (made.call.who, made.call.invoked);
+    let is_ready = |state: &State<'_>| match state.revision {
+        0 => after > 0 && state.is_known,
+        revision => revision > after,
+    };
+    let until = made.call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
+    for change in group.during(invoked.at, until) {
+        let Some(by) = due(case, made.person, change.from.us.max(invoked.us)) else { continue };
+        let Some(at) = case.first_after(by) else { continue };
+        let from = change.from.at.max(invoked.at);
+        let stays_ready = group.during(from, at).all(is_ready);
+        let is_over = made.call.answered.is_some_and(|(answered, _)| answered.us <= by);
+        if !stays_ready || is_over || has_ended(made.person, by) {
+            continue;
+        }
+        let revision = change.revision;
+        let sentence =
+            format!("participant {who} still waits for what is after {after}, and {revision} is");
+        let violation = Violation::new(id, at, sentence);
+        return Some(violation.involving([invoked.at, change.from.at]).by([who]));
+    }
+    None
+}
+
+/// G6: a name that nobody has, and that somebody wants, does not stay so.
+pub(super) fn check_names(
+    case: &Case<'_>,
+    calls: &[Made<'_, '_>],
+    group: &Group<'_>,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for made in calls.iter().filter(|made| made.call.operation == "join") {
+        let Some(name) = made.text("name") else { continue };
+        let (who, invoked) = (made.call.who, made.call.invoked);
+        let is_free = |state: &&State<'_>| !state.members.contains_key(name);
+        let until = made.call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
+        for state in group.during(invoked.at, until).filter(is_free) {
+            let Some(by) = due(case, made.person, state.from.us.max(invoked.us)) else { continue };
+            let Some(at) = case.first_after(by) else { continue };
+            let stays_free = group.during(state.from.at, at).all(|it| is_free(&it));
+            let is_over = made.call.answered.is_some_and(|(answered, _)| answered.us <= by);
+            if !stays_free || is_over || has_ended(made.person, by) {
+                continue;
+            }
+            let sentence = format!("participant {who} waits for the name {name}, which is free");
+            let violation = Violation::new(id, at, sentence);
+            found.push(violation.involving([invoked.at, state.from.at]).by([who]));
+            break;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The stock name service on a real server: instances that come, go and are killed, lost replies, what
+//! it costs, and its example.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use wok::participant::Participant;
+use wok_tests::admin::Admin;
+use wok_tests::authors::Workshop;
+use wok_tests::frames::Opcode;
+use wok_tests::guide::Reader;
+use wok_tests::process::{Ended, OrderFile, Program, Running, Signal};
+use wok_tests::proxy::{Action, Cut, Match, Proxy};
+use wok_tests::stock::Stock;
+use wok_tests::zookeeper;
+
+/// `wok hold` of an instance of `web`, with a command that says when it begins, and goes on until it is
+/// asked to stop.
+async fn hold(path: &str, address: &str, order: &OrderFile) -> Result<Running> {
+    let server = zookeeper::shared().await;
+    let begin = order.append(&format!("{address} begins"));
+    let script = format!("trap 'exit 0' TERM; {begin}; while :; do sleep 0.05; done");
+    Program::wok()?
+        .args(["hold", "name-service", "--mount", path, "--connect", server.address()])
+        .args(["--session-timeout", "4s", "register", "name=web"])
+        .args([&format!("address={address}"), r#"metadata=[["zone", "b"]]"#])
+        .args(["--", "sh", "-c", &script])
+        .start()
+}
+
+async fn call(path: &str, arguments: &[&str]) -> Result<Ended> {
+    let server = zookeeper::shared().await;
+    let options = ["call", "name-service", "--mount", path, "--connect", server.address()];
+    Program::wok()?.args(options).args(["--output", "json"]).args(arguments).run().await
+}
+
+fn answer(told: &Ended) -> Result<Value> {
+    assert_eq!(told.code(), Some(0), "{told:?}");
+    serde_json::from_str(told.stdout.trim()).with_context(|| format!("{told:?}"))
+}
+
+/// The addresses that were resolved.
+fn addresses(found: &Value) -> Vec<&str> {
+    let instances = found["instances"].as_array().unwrap();
+    instances.iter().map(|it| it["address"].as_str().unwrap()).collect()
+}
+
+/// A name service at a fresh path, with a session behind a proxy.
+struct Scene {
+    stock: Stock,
+    path: String,
+    proxy: Proxy,
+    admin: Admin,
+}
+
+impl Scene {
+    async fn open() -> Result<Self> {
+        let server = zookeeper::shared().await;
+        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
+        let admin = Admin::connect(server.address()).await?;
+        let stock = Stock::open(proxy.address(), "name-service", &path).await?;
+        Ok(Scene { stock, path, proxy, admin })
+    }
+
+    /// What was sent about the names, in its order.
+    fn sent(&self) -> Vec<Opcode> {
+        let about = Match::any().under(&self.path);
+        self.proxy.requests(&about).iter().map(|seen| seen.opcode).collect()
+    }
+
+    async fn call(&self, who: &Participant, operation: &str, with: Value) -> Result<Value> {
+        let answer = self.stock.call_with(who, operation, &with).await?;
+        answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))
+    }
+}
+
+fn web() -> Value {
+    json!({ "name": "web" })
+}
+
+fn at(address: &str) -> Value {
+    json!({ "name": "web", "address": address, "metadata": [["zone", "b"]] })
+}
+
+#[tokio::test]
+async fn instances_are_found_while_they_are_held_and_a_killed_one_goes_with_its_session()
+-> Result<()> {
+    let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
+    assert_eq!(answer(&call(&path, &["list"]).await?)?, json!([]));
+    let first = hold(&path, "a:80", &order).await?;
+    order.wait_for("a:80 begins").await?;
+    let second = hold(&path, "b:80", &order).await?;
+    order.wait_for("b:80 begins").await?;
+    assert_eq!(answer(&call(&path, &["list"]).await?)?, json!(["web"]));
+    let found = answer(&call(&path, &["resolve", "name=web"]).await?)?;
+    assert_eq!(addresses(&found), ["a:80", "b:80"], "the oldest first");
+    assert_eq!(found["instances"][0]["metadata"], json!([["zone", "b"]]));
+
+    first.signal(Signal::KILL)?;
+    let after = format!("after={}", found["revision"]);
+    answer(&call(&path, &["wait", "name=web", &after]).await?)?;
+    let found = answer(&call(&path, &["resolve", "name=web"]).await?)?;
+    assert_eq!(addresses(&found), ["b:80"]);
+    second.signal(Signal::TERM)?;
+    assert_eq!(second.ended().await?.code(), Some(0));
+    let found = answer(&call(&path, &["resolve", "name=web"]).await?)?;
+    assert_eq!(addresses(&found), Vec::<&str>::new());
+    assert_eq!(answer(&call(&path, &["list"]).await?)?, json!([]));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_no_instance_is_ignored_and_what_would_be_none_is_refused() -> Result<()> {
+    let scene = Scene::open().await?;
+    let (who, _follower) = scene.stock.join()?;
+    for (wrong, told) in [
+        (json!({ "name": "a/b", "address": "x", "metadata": [] }), "a slash"),
+        (json!({ "name": "web", "address": "", "metadata": [] }), "the address"),
+        (json!({ "name": "web", "address": "x", "metadata": [["a=b", "c"]] }), "the key"),
+        (json!({ "name": "web", "address": "x", "metadata": [["a", "b\nc"]] }), "the value"),
+    ] {
+        let refused = scene.call(&who, "register", wrong).await.unwrap_err();
+        assert!(refused.to_string().contains(told), "{refused}");
+    }
+    assert_eq!(scene.sent(), [], "the ensemble was asked for nothing");
+    let foreign = format!("{}/web", scene.path);
+    scene.admin.create(&format!("{foreign}/notes"), b"\xff").await?;
+    let lasting = format!("{foreign}/00000000-0000-4000-8000-000000000000");
+    scene.admin.create(&lasting, b"c:80\n").await?;
+    scene.call(&who, "register", at("a:80")).await?;
+    let again = scene.call(&who, "register", at("a:81")).await.unwrap_err();
+    assert!(again.to_string().contains("an instance already"), "{again}");
+    let found = scene.call(&who, "resolve", web()).await?;
+    assert_eq!(addresses(&found), ["a:80"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_registers_and_deregisters_once_whichever_request_or_reply_is_lost() -> Result<()> {
+    let mut played = 0;
+    for action in [
+        Action::DropReplyAndCut(Cut::Reset),
+        Action::DropReplyAndCut(Cut::Fin),
+        Action::CutBefore(Cut::Reset),
+    ] {
+        for nth in 1.. {
+            let scene = Scene::open().await?;
+            let fault = scene.proxy.inject(Match::any().under(&scene.path).nth(nth), action);
+            let (who, _follower) = scene.stock.join()?;
+            scene.call(&who, "register", at("a:80")).await?;
+            let found = scene.call(&who, "resolve", web()).await?;
+            assert_eq!(addresses(&found), ["a:80"], "{action:?}, {nth}");
+            scene.call(&who, "deregister", Value::Null).await?;
+            let left = scene.admin.children(&format!("{}/web", scene.path)).await?;
+            assert_eq!(left, Vec::<String>::new(), "{action:?}, {nth}");
+            if !fault.has_struck() {
+                break;
+            }
+            played += 1;
+        }
+    }
+    assert!(played >= 3 * 4, "only {played} faults struck");
+    Ok(())
+}
+
+#[tokio::test]
+async fn each_operation_sends_what_the_table_says() -> Result<()> {
+    let scene = Scene::open().await?;
+    let (who, _follower) = scene.stock.join()?;
+    // The first of a name makes its directory.
+    scene.call(&who, "register", at("a:80")).await?;
+    scene.call(&who, "deregister", Value::Null).await?;
+    scene.proxy.clear_log();
+    scene.call(&who, "register", at("a:80")).await?;
+    assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData, Opcode::Exists]);
+    scene.proxy.clear_log();
+    scene.call(&who, "resolve", web()).await?;
+    let reads = [Opcode::Multi, Opcode::GetChildren2, Opcode::GetData, Opcode::Exists];
+    assert_eq!(scene.sent(), reads);
+    scene.proxy.clear_log();
+    scene.call(&who, "list", Value::Null).await?;
+    assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetChildren2, Opcode::GetChildren2]);
+    scene.proxy.clear_log();
+    scene.call(&who, "observe", web()).await?;
+    assert_eq!(scene.sent(), [Opcode::GetData, Opcode::GetChildren2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_upstreams_do_what_their_page_says() -> Result<()> {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/upstreams");
+    let shop = Workshop::open()?;
+    let mut reader = Reader::begin(&shop, "upstreams")?;
+    // With its permissions.
+    fs::copy(example.join("follow"), shop.path().join("upstreams").join("follow"))?;
+    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+}
