@@ -9,7 +9,6 @@ mod ground;
 mod party;
 mod plays;
 mod stage;
-mod transacting;
 
 pub use self::ground::{Fault, Ground};
 pub use self::plays::play;
