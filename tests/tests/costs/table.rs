@@ -6,8 +6,10 @@ use wok_tests::frames::Opcode::{
     RemoveWatches, SetData, Sync,
 };
 
-/// Stand in arguments for what the other participant was answered last.
-pub(super) const ITS: [(&str, &str); 2] = [(ITS_PATH, "path"), (ITS_FENCE, "fence")];
+/// Stand in arguments for what the other participant was answered last: all of it, or a field.
+pub(super) const ITS: [(&str, Option<&str>); 3] =
+    [(ITS_ANSWER, None), (ITS_PATH, Some("path")), (ITS_FENCE, Some("fence"))];
+const ITS_ANSWER: &str = "its answer";
 const ITS_PATH: &str = "its path";
 const ITS_FENCE: &str = "its fence";
 
@@ -79,7 +81,7 @@ pub(super) fn all() -> Vec<Cost> {
     let (queue, urgent) = (queue("queue", &[]), queue("priority-queue", &[&[Sync, List, List]]));
     let claimed = [locks(), several_locks(), semaphore(), election()].concat();
     let shared = [counter(), configuration(), queue, urgent].concat();
-    [claimed, gathering(), shared].concat()
+    [claimed, gathering(), shared, members(), instances(), transactions()].concat()
 }
 
 /// The holder keeps its lock when it is asked. It reads the request, and it and the host watch again: those
@@ -234,5 +236,65 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
         ack_item.after_call(Who::Counted, "put", one()).after_call(Who::Other, "take", json!({})),
         taken("length", &[&[Exists, Exists, Exists]]),
         peek.after_call(Who::Counted, "put", one()),
+    ]
+}
+
+fn members() -> Vec<Cost> {
+    let join = |name: &str| json!({ "name": name, "data": "here" });
+    let cost = |operation, trips: &[&'static [Opcode]]| {
+        let cost = Cost::of("group-membership", operation, trips);
+        cost.after_call(Who::Other, "join", join("b"))
+    };
+    let joined = |operation, trips: &[&'static [Opcode]]| {
+        cost(operation, trips).after_call(Who::Counted, "join", join("a"))
+    };
+    vec![
+        cost("join", &[&[Multi, Read]]).with(join("a")),
+        joined("update", &[&[Multi]]).with(json!({ "data": "there" })),
+        joined("leave", &[&[Multi]]),
+        cost("members", &[&[Sync, Read, List, Read]]),
+        cost("observe", &[&[Read]]),
+        cost("wait", &[&[Read]]).with(json!({ "after": 0 })),
+    ]
+}
+
+fn instances() -> Vec<Cost> {
+    let web = || json!({ "name": "web" });
+    let register = || json!({ "name": "web", "address": "here:80", "metadata": [] });
+    let cost = |operation, trips: &[&'static [Opcode]]| {
+        let cost = Cost::of("name-service", operation, trips);
+        cost.after_call(Who::Other, "register", register())
+    };
+    vec![
+        cost("register", &[&[Multi, Read]]).with(register()),
+        cost("deregister", &[&[Multi]]).after_call(Who::Counted, "register", register()),
+        cost("resolve", &[&[Sync, Read, List, Read]]).with(web()),
+        cost("list", &[&[Sync, List]]),
+        cost("observe", &[&[Read]]).with(web()),
+        cost("wait", &[&[Read]]).with(json!({ "name": "web", "after": 0 })),
+    ]
+}
+
+/// Of one site, which the other participant has asked.
+fn transactions() -> Vec<Cost> {
+    let begin = || json!({ "sites": ["a"], "payload": "p", "within-ms": 600_000 });
+    let site = || json!({ "transaction": ITS_ANSWER, "site": "a" });
+    let vote = || json!({ "transaction": ITS_ANSWER, "site": "a", "choice": "abort" });
+    let it = || json!({ "transaction": ITS_ANSWER });
+    let cost = |operation, trips: &[&'static [Opcode]]| {
+        let cost = Cost::of("two-phase-commit", operation, trips);
+        cost.after_call(Who::Other, "begin", begin())
+    };
+    let decided = |operation, trips: &[&'static [Opcode]]| {
+        cost(operation, trips).with(it()).after_call(Who::Counted, "vote", vote())
+    };
+    vec![
+        cost("begin", &[&[Multi]]).with(begin()),
+        cost("transactions", &[&[List]]).with(json!({ "site": "a" })),
+        cost("register", &[&[Read]]).with(site()),
+        cost("vote", &[&[Read]]).with(vote()),
+        decided("outcome", &[&[Read]]),
+        cost("status", &[&[Read]]).with(it()),
+        decided("forget", &[&[Read]]),
     ]
 }
