@@ -118,10 +118,13 @@ async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
 }
 
 #[test]
-fn no_stock_component_is_larger_than_100_kb() -> Result<()> {
+fn no_stock_component_is_larger_than_100_kb_but_queues() -> Result<()> {
+    // Each of them has two ways of delivery, one by one and by batches, and dead letters.
+    const QUEUES: [&str; 2] = ["queue", "priority-queue"];
     for module in stock_names() {
         let size = ModuleSource::Stock(module.to_owned()).read(None)?.len();
-        assert!(size <= 100_000, "{module}: {size} bytes");
+        let most = if QUEUES.contains(&module) { 115_000 } else { 100_000 };
+        assert!(size <= most, "{module}: {size} bytes");
     }
     Ok(())
 }
