@@ -4,8 +4,9 @@ use std::mem;
 
 use crate::names;
 use crate::reading::confirmed;
+use crate::reads::reads;
 use crate::zookeeper::{
-    Children, Contents, Error, Reply, Request, Stat, Watch, WatchRequest, get_children, pipeline,
+    Children, Contents, Error, Reply, Request, Stat, Watch, WatchRequest, get_children,
     watch_exists,
 };
 
@@ -93,10 +94,10 @@ fn look(
     let mut bytes = 0_usize;
     let mut after = before;
     for some in listed.chunks_mut(READ_AT_ONCE) {
-        let mut reads: Vec<Request> =
+        let mut requests: Vec<Request> =
             some.iter().map(|name| Request::GetData(child(directory, name))).collect();
-        reads.push(Request::Exists(directory.to_owned()));
-        let mut replies = pipeline(&reads).into_iter();
+        requests.push(Request::Exists(directory.to_owned()));
+        let mut replies = reads(&requests).into_iter();
         for name in some {
             match replies.next() {
                 Some(Ok(Reply::Data(contents))) => {
@@ -149,9 +150,9 @@ impl Followed {
     /// As `watch-data` and `watch-children`, but for `no-node`.
     pub fn look(directory: &str, tag: u64) -> Result<Self, Error> {
         let watch = || WatchRequest { path: directory.to_owned(), tag };
-        let reads = [Request::WatchData(watch()), Request::WatchChildren(watch())];
+        let requests = [Request::WatchData(watch()), Request::WatchChildren(watch())];
         loop {
-            let mut replies = pipeline(&reads).into_iter();
+            let mut replies = reads(&requests).into_iter();
             match (replies.next(), replies.next()) {
                 (
                     Some(Ok(Reply::WatchedData((_, of_data)))),

@@ -92,7 +92,7 @@ impl Scene {
         let mut arguments = arguments.clone();
         for value in arguments.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
             if let Some((_, field)) = ITS.iter().find(|(stands, _)| *value == *stands) {
-                *value = field.map_or(&self.its_answer, |field| &self.its_answer[field]).clone();
+                *value = self.its_answer[*field].clone();
             }
         }
         arguments

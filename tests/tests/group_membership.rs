@@ -246,7 +246,7 @@ async fn each_operation_sends_what_the_table_says() -> Result<()> {
     scene.call(&who, "leave", Value::Null).await?;
     scene.proxy.clear_log();
     scene.call(&who, "join", named("a")).await?;
-    assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData, Opcode::Exists]);
+    assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData]);
     scene.proxy.clear_log();
     scene.call(&who, "update", json!({ "data": "y" })).await?;
     assert_eq!(scene.sent(), [Opcode::Multi]);

@@ -181,7 +181,7 @@ async fn each_operation_sends_what_the_table_says() -> Result<()> {
     scene.call(&who, "deregister", Value::Null).await?;
     scene.proxy.clear_log();
     scene.call(&who, "register", at("a:80")).await?;
-    assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData, Opcode::Exists]);
+    assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData]);
     scene.proxy.clear_log();
     scene.call(&who, "resolve", web()).await?;
     let reads = [Opcode::Multi, Opcode::GetChildren2, Opcode::GetData, Opcode::Exists];

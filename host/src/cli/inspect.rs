@@ -120,12 +120,16 @@ fn first_to_hold_and_to_ask(operations: &[&Operation]) -> (Option<String>, Optio
         .iter()
         .filter_map(|it| Some((typed(it)?, it.result.as_ref().map_or(Answers::Nothing, answers))))
         .collect();
-    let first = |wanted: Answers| operations.iter().find(|(_, it)| *it == wanted);
-    let [holding, answering] = [
-        [Answers::Fence, Answers::FenceOrNone, Answers::Number],
-        [Answers::Something, Answers::FenceOrNone, Answers::Number],
-    ]
-    .map(|kinds| kinds.into_iter().find_map(first).map(|(typed, _)| typed.clone()));
+    let first = |wanted: Answers| {
+        let found = operations.iter().find(|(_, it)| *it == wanted);
+        found.map(|(typed, _)| typed.clone())
+    };
+    let something = first(Answers::Something);
+    // Where there is something to ask for, a number is more likely to be asked for as well.
+    let number = first(Answers::Number).filter(|_| something.is_none());
+    let holding = first(Answers::Fence).or_else(|| first(Answers::FenceOrNone)).or(number);
+    let answering =
+        something.or_else(|| first(Answers::FenceOrNone)).or_else(|| first(Answers::Number));
     let answering = answering.filter(|typed| holding.as_ref() != Some(typed));
     (holding, answering)
 }
@@ -184,6 +188,8 @@ enum Answers {
     FenceOrNone,
     /// A number that may be a fence: that it is one its type does not say.
     Number,
+    /// What was taken, with a fence if it is claimed. On an empty tree there is nothing to take.
+    Taken,
     /// Something else.
     Something,
     /// Nothing but that it is done.
@@ -199,9 +205,15 @@ fn answers(ty: &ValueType) -> Answers {
             other => other,
         },
         // Several claims at once.
-        ValueType::List(item) if answers(item) == Answers::Fence => Answers::Fence,
-        ValueType::Record(record) if record.fields.iter().any(|field| field.name == "fence") => {
-            Answers::Fence
+        ValueType::List(item) if matches!(answers(item), Answers::Fence | Answers::Taken) => {
+            answers(item)
+        }
+        ValueType::Record(record) => {
+            match record.fields.iter().find(|field| field.name == "fence").map(|field| &field.ty) {
+                Some(ValueType::Option(_)) => Answers::Taken,
+                Some(_) => Answers::Fence,
+                None => Answers::Something,
+            }
         }
         ValueType::Variant(variant) => {
             let mut carried = variant.cases.iter().filter_map(|case| case.ty.as_ref());

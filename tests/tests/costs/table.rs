@@ -6,10 +6,8 @@ use wok_tests::frames::Opcode::{
     RemoveWatches, SetData, Sync,
 };
 
-/// Stand in arguments for what the other participant was answered last: all of it, or a field.
-pub(super) const ITS: [(&str, Option<&str>); 3] =
-    [(ITS_ANSWER, None), (ITS_PATH, Some("path")), (ITS_FENCE, Some("fence"))];
-const ITS_ANSWER: &str = "its answer";
+/// Stand in arguments for fields of what the other participant was answered last.
+pub(super) const ITS: [(&str, &str); 2] = [(ITS_PATH, "path"), (ITS_FENCE, "fence")];
 const ITS_PATH: &str = "its path";
 const ITS_FENCE: &str = "its fence";
 
@@ -81,7 +79,7 @@ pub(super) fn all() -> Vec<Cost> {
     let (queue, urgent) = (queue("queue", &[]), queue("priority-queue", &[&[Sync, List, List]]));
     let claimed = [locks(), several_locks(), semaphore(), election()].concat();
     let shared = [counter(), configuration(), queue, urgent].concat();
-    [claimed, gathering(), shared, members(), instances(), transactions()].concat()
+    [claimed, gathering(), shared, members(), instances()].concat()
 }
 
 /// The holder keeps its lock when it is asked. It reads the request, and it and the host watch again: those
@@ -224,8 +222,9 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
     };
     let one = || json!({ "data": "a" });
     let item = json!({ "item": ITS_PATH, "fence": ITS_FENCE });
-    let peek = cost("peek", &[&[List, List], &[Read]]);
-    let ack_item = cost("ack-item", &[&[Read, Read, Read], &[Multi]]).with(item);
+    let first: &'static [Opcode] = if list.is_empty() { &[List] } else { &[Sync, List] };
+    let peek = cost("peek", &[first, &[List], &[Read]]);
+    let ack_item = cost("ack-item", &[&[Sync, Exists, Exists], &[Multi]]).with(item);
     vec![
         cost("put", &[&[Multi]]).with(one()).after_call(Who::Counted, "put", one()),
         cost("put-all", &[&[Multi]]).with(three()).after_call(Who::Counted, "put", one()),
@@ -234,7 +233,7 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
         taken("ack", &[&[Multi]]),
         taken("reject", &[&[Multi]]),
         ack_item.after_call(Who::Counted, "put", one()).after_call(Who::Other, "take", json!({})),
-        taken("length", &[&[Exists, Exists, Exists]]),
+        taken("length", &[&[Sync, Exists, Exists, Exists]]),
         peek.after_call(Who::Counted, "put", one()),
     ]
 }
@@ -250,11 +249,12 @@ fn members() -> Vec<Cost> {
     };
     vec![
         cost("join", &[&[Multi, Read]]).with(join("a")),
-        joined("update", &[&[Multi]]).with(json!({ "data": "there" })),
-        joined("leave", &[&[Multi]]),
-        cost("members", &[&[Sync, Read, List, Read]]),
-        cost("observe", &[&[Read]]),
-        cost("wait", &[&[Read]]).with(json!({ "after": 0 })),
+        // The host looks at a claimed znode whose data has changed, and watches it again.
+        joined("update", &[&[Multi]]).with(json!({ "data": "there" })).behind(&[Read]),
+        joined("leave", &[&[Delete]]),
+        cost("members", &[&[Multi, List], &[Read, Exists]]),
+        cost("observe", &[&[Read, List]]),
+        cost("wait", &[&[Read, List]]).with(json!({ "after": 0 })).behind(&[RemoveWatches; 2]),
     ]
 }
 
@@ -267,34 +267,12 @@ fn instances() -> Vec<Cost> {
     };
     vec![
         cost("register", &[&[Multi, Read]]).with(register()),
-        cost("deregister", &[&[Multi]]).after_call(Who::Counted, "register", register()),
-        cost("resolve", &[&[Sync, Read, List, Read]]).with(web()),
-        cost("list", &[&[Sync, List]]),
-        cost("observe", &[&[Read]]).with(web()),
-        cost("wait", &[&[Read]]).with(json!({ "name": "web", "after": 0 })),
-    ]
-}
-
-/// Of one site, which the other participant has asked.
-fn transactions() -> Vec<Cost> {
-    let begin = || json!({ "sites": ["a"], "payload": "p", "within-ms": 600_000 });
-    let site = || json!({ "transaction": ITS_ANSWER, "site": "a" });
-    let vote = || json!({ "transaction": ITS_ANSWER, "site": "a", "choice": "abort" });
-    let it = || json!({ "transaction": ITS_ANSWER });
-    let cost = |operation, trips: &[&'static [Opcode]]| {
-        let cost = Cost::of("two-phase-commit", operation, trips);
-        cost.after_call(Who::Other, "begin", begin())
-    };
-    let decided = |operation, trips: &[&'static [Opcode]]| {
-        cost(operation, trips).with(it()).after_call(Who::Counted, "vote", vote())
-    };
-    vec![
-        cost("begin", &[&[Multi]]).with(begin()),
-        cost("transactions", &[&[List]]).with(json!({ "site": "a" })),
-        cost("register", &[&[Read]]).with(site()),
-        cost("vote", &[&[Read]]).with(vote()),
-        decided("outcome", &[&[Read]]),
-        cost("status", &[&[Read]]).with(it()),
-        decided("forget", &[&[Read]]),
+        cost("deregister", &[&[Delete]]).after_call(Who::Counted, "register", register()),
+        cost("resolve", &[&[Multi, List], &[Read, Exists]]).with(web()),
+        cost("list", &[&[Multi, List], &[List]]),
+        cost("observe", &[&[Read, List]]).with(web()),
+        cost("wait", &[&[Read, List]])
+            .with(json!({ "name": "web", "after": 0 }))
+            .behind(&[RemoveWatches; 2]),
     ]
 }
