@@ -188,7 +188,7 @@ enum Answers {
     FenceOrNone,
     /// A number that may be a fence: that it is one its type does not say.
     Number,
-    /// What was taken, with a fence if it is claimed. On an empty tree there is nothing to take.
+    /// Data with a fence, if there is one: what somebody has put in, and on an empty tree nobody has.
     Taken,
     /// Something else.
     Something,
@@ -209,8 +209,13 @@ fn answers(ty: &ValueType) -> Answers {
             answers(item)
         }
         ValueType::Record(record) => {
-            match record.fields.iter().find(|field| field.name == "fence").map(|field| &field.ty) {
-                Some(ValueType::Option(_)) => Answers::Taken,
+            let is_data =
+                |ty: &ValueType| matches!(ty, ValueType::List(of) if **of == ValueType::U8);
+            let fence = record.fields.iter().find(|field| field.name == "fence");
+            match fence.map(|field| &field.ty) {
+                Some(ValueType::Option(_)) if record.fields.iter().any(|it| is_data(&it.ty)) => {
+                    Answers::Taken
+                }
                 Some(_) => Answers::Fence,
                 None => Answers::Something,
             }

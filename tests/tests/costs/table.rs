@@ -41,12 +41,15 @@ pub(super) struct Cost {
     pub(super) trips: Vec<&'static [Opcode]>,
     /// What goes behind the answer, for which nobody waits.
     pub(super) behind: &'static [Opcode],
+    /// Whether the data of a claimed znode change: then those who watch it read it, once or more.
+    pub(super) changes_a_claim: bool,
 }
 
 impl Cost {
     fn of(recipe: &'static str, operation: &'static str, trips: &[&'static [Opcode]]) -> Cost {
         let (config, before, arguments) = (Value::Null, Vec::new(), Value::Null);
-        Cost { recipe, config, before, operation, arguments, trips: trips.to_vec(), behind: &[] }
+        let (trips, behind, changes_a_claim) = (trips.to_vec(), &[], false);
+        Cost { recipe, config, before, operation, arguments, trips, behind, changes_a_claim }
     }
 
     fn with(self, arguments: Value) -> Cost {
@@ -59,6 +62,10 @@ impl Cost {
 
     fn behind(self, behind: &'static [Opcode]) -> Cost {
         Cost { behind, ..self }
+    }
+
+    fn changes_a_claim(self) -> Cost {
+        Cost { changes_a_claim: true, ..self }
     }
 
     fn after(mut self, operations: &[&'static str]) -> Cost {
@@ -82,8 +89,7 @@ pub(super) fn all() -> Vec<Cost> {
     [claimed, gathering(), shared, members(), instances()].concat()
 }
 
-/// The holder keeps its lock when it is asked. It reads the request, and it and the host watch again: those
-/// reads go behind the answer.
+/// The holder keeps its lock when it is asked.
 fn revocable() -> Value {
     json!({ "revocable": true, "consent": "by-release" })
 }
@@ -104,7 +110,7 @@ fn locks() -> Vec<Cost> {
         }
         rows.push(Cost::of(recipe, "release", &[&[Delete]]).after(&[first]));
         rows.push(Cost::of(recipe, "contenders", &[&[List], &[Read]]).after(&[first]));
-        let revoke = Cost::of(recipe, "revoke", &[&[Sync, Read], &[SetData]]).behind(&[Read; 3]);
+        let revoke = Cost::of(recipe, "revoke", &[&[Sync, Read], &[SetData]]).changes_a_claim();
         let revoke = revoke.with(json!({ "path": ITS_PATH })).config(revocable());
         rows.push(revoke.after_call(Who::Other, first, Value::Null));
     }
@@ -249,8 +255,7 @@ fn members() -> Vec<Cost> {
     };
     vec![
         cost("join", &[&[Multi, Read]]).with(join("a")),
-        // The host looks at a claimed znode whose data has changed, and watches it again.
-        joined("update", &[&[Multi]]).with(json!({ "data": "there" })).behind(&[Read]),
+        joined("update", &[&[Multi]]).with(json!({ "data": "there" })).changes_a_claim(),
         joined("leave", &[&[Delete]]),
         cost("members", &[&[Multi, List], &[Read, Exists]]),
         cost("observe", &[&[Read, List]]),

@@ -46,7 +46,7 @@ pub(super) fn check_observers(
         let again = own.iter().find(|call| call.invoked.at > since && call.operation == "observe");
         let until = again.map_or(usize::MAX, |call| call.invoked.at);
         for change in group.states.iter().filter(|it| since < it.from.at && it.from.at < until) {
-            found.extend(untold(case, made, &own, (change, until), id));
+            found.extend(untold(case, made, &own, (change, until), group, id));
         }
     }
 }
@@ -56,6 +56,7 @@ fn untold(
     made: &Made<'_, '_>,
     own: &[&Call<'_>],
     (change, until): (&State<'_>, usize),
+    group: &Group<'_>,
     id: &'static str,
 ) -> Option<Violation> {
     let (person, who) = (made.person, made.call.who);
@@ -72,6 +73,16 @@ fn untold(
     };
     let is_told = news(case).take_while(|(told, ..)| *told < at).any(is_news);
     if is_told || until < at || has_ended(person, by) {
+        return None;
+    }
+    // What came and went before this one could look is as this one was told.
+    let before = news(case).take_while(|(told, ..)| *told < change.from.at);
+    let before = before.filter(|(_, whose, _)| *whose == who).last().map(|(.., revision)| revision);
+    let knows_of_none = match before {
+        Some(revision) => revision == 0,
+        None => made.value().and_then(|(_, answer)| wok_judge::grants::fence_of(answer)) == Some(0),
+    };
+    if knows_of_none && group.during(change.from.at, at).any(|state| state.revision == 0) {
         return None;
     }
     let sentence = format!(

@@ -305,6 +305,16 @@ fn g3_a_directory_that_came_and_went_is_none_to_wait_for() {
 }
 
 #[test]
+fn g3_a_directory_that_came_and_went_before_a_look_is_none_to_tell_of() {
+    let mut story = Story::new();
+    story.invoke(3, "observe").answer_value(3, json!(0));
+    story.make().commit(0, vec![Change::Deleted { path: MOUNT.to_owned() }]);
+    story.wait(LONG_MS).push(What::Calm);
+    check_good(&story);
+    check(story.make().wait(LONG_MS).push(What::Calm), "G3");
+}
+
+#[test]
 fn g4_what_is_left_of_a_join_that_was_given_up_is_rejected() {
     let mut story = Story::new();
     story.make().ask_to_join(1, "a").come(1, "a", "x").answer(1, Outcome::Cancelled);

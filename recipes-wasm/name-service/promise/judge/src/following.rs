@@ -47,7 +47,7 @@ pub(super) fn check_observers(
         let again = later.find(|it| it.is("observe", name) && it.call.invoked.at > since);
         let until = again.map_or(usize::MAX, |it| it.call.invoked.at);
         for change in service.states.iter().filter(|it| since < it.from.at && it.from.at < until) {
-            found.extend(untold(case, made, &own, (change, until), id));
+            found.extend(untold(case, made, &own, (change, until), service, id));
         }
     }
 }
@@ -57,6 +57,7 @@ fn untold(
     made: &Made<'_, '_>,
     own: &[&Call<'_>],
     (change, until): (&State<'_>, usize),
+    service: &Service<'_>,
     id: &'static str,
 ) -> Option<Violation> {
     let (person, who) = (made.person, made.call.who);
@@ -73,6 +74,16 @@ fn untold(
     };
     let is_told = news(case, made.name()?).take_while(|(told, ..)| *told < at).any(is_news);
     if is_told || until < at || has_ended(person, by) {
+        return None;
+    }
+    // What came and went before this one could look is as this one was told.
+    let before = news(case, made.name()?).take_while(|(told, ..)| *told < change.from.at);
+    let before = before.filter(|(_, whose, _)| *whose == who).last().map(|(.., revision)| revision);
+    let knows_of_none = match before {
+        Some(revision) => revision == 0,
+        None => made.value().and_then(|(_, answer)| wok_judge::grants::fence_of(answer)) == Some(0),
+    };
+    if knows_of_none && service.during(change.from.at, at).any(|state| state.revision == 0) {
         return None;
     }
     let sentence = format!(

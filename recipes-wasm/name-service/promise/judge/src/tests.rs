@@ -282,6 +282,16 @@ fn n3_a_directory_that_came_and_went_is_none_to_wait_for() {
 }
 
 #[test]
+fn n3_a_directory_that_came_and_went_before_a_look_is_none_to_tell_of() {
+    let mut story = Story::new();
+    story.ask_web(3, "observe").answer_value(3, json!(0));
+    story.make().commit(0, vec![Change::Deleted { path: format!("{MOUNT}/web") }]);
+    story.wait(LONG_MS).push(What::Calm);
+    check_good(&story);
+    check(story.make().wait(LONG_MS).push(What::Calm), "N3");
+}
+
+#[test]
 fn n4_what_is_left_of_a_registration_that_was_given_up_is_rejected() {
     let mut story = Story::new();
     story.make().register(1).come(1, "a").answer(1, Outcome::Cancelled);
