@@ -75,6 +75,8 @@ fn seeds_that_were_wronged_hold() {
         ("lock", &[1_655, 1_997, 8_323, 13_011, 1_007_764][..]),
         ("leader-election", &[822, 936]),
         ("read-write-lock", &[15, 621]),
+        ("name-service", &[964]),
+        ("priority-queue", &[945]),
     ];
     for (name, seeds) in seeds {
         let subject = stock(name);

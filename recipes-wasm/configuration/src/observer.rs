@@ -71,11 +71,12 @@ fn watch_root() -> Result<(Option<Contents>, Watch), Error> {
     loop {
         match watch_data(ROOT, TAG) {
             Ok((root, watch)) => return Ok((Some(root), watch)),
-            Err(Error::NoNode) => match watch_exists(ROOT, TAG)? {
-                (None, watch) => return Ok((None, watch)),
-                // It has come since.
-                (Some(_), _) => {}
-            },
+            // Where the root has come since, it is read once more.
+            Err(Error::NoNode) => {
+                if let (None, watch) = watch_exists(ROOT, TAG)? {
+                    return Ok((None, watch));
+                }
+            }
             Err(error) => return Err(error),
         }
     }

@@ -159,7 +159,7 @@ async fn an_item_that_was_taken_as_often_as_it_may_be_is_a_dead_letter() -> Resu
     assert!(done.stdout.contains("food"), "{done:?}");
     assert_eq!(length(&path).await?, (0, 0, 1));
     let letters = admin.children(&format!("{path}/dead-letters")).await?;
-    assert_eq!(letters, [name.clone()]);
+    assert_eq!(letters, std::slice::from_ref(&name));
     let (data, stat) = admin.get(&format!("{path}/dead-letters/{name}")).await?.context("kept")?;
     assert_eq!((data.as_slice(), stat.ephemeral_owner), (&b"poison"[..], 0));
     Ok(())

@@ -49,13 +49,13 @@ fn taking<'c, 'a>(case: &'c Case<'a>, by: Option<CallId>) -> Option<&'c Call<'a>
 /// When the call listed the queue last, before something was taken; or when it was made, if it did not.
 fn listed(case: &Case<'_>, call: &Call<'_>, taken: Moment, mount: &str) -> Moment {
     let before = case.history.iter().enumerate().take(taken.at).skip(call.invoked.at);
-    let lists = before.filter(|(_, entry)| match &entry.what {
+    let mut lists = before.filter(|(_, entry)| match &entry.what {
         // To make the directory where it is missing is no look at it.
         What::HostCall { name, .. } if name == "ensure" => false,
         What::HostCall { participant, paths, .. } => is_list(*participant, paths, call, mount),
         _ => false,
     });
-    lists.last().map_or(call.invoked, |(at, entry)| Moment::of(at, entry))
+    lists.next_back().map_or(call.invoked, |(at, entry)| Moment::of(at, entry))
 }
 
 fn is_list(participant: ParticipantId, paths: &[String], call: &Call<'_>, mount: &str) -> bool {

@@ -70,10 +70,11 @@ pub(super) fn check_herd(case: &Case<'_>, found: &mut Vec<Violation>) {
                 && case.people.asker(place).is_some_and(|asker| asker.id == *participant)
                 && (call.invoked.at..at).contains(&place.created.at)
         };
-        // It may be gone by now, and its owner not know that.
-        let own = case.truth.contenders().iter().find(is_its_place);
-        let stands = own.is_some();
-        let is_first = own.is_some_and(|place| place.first.is_some_and(|first| first.at < at));
+        // It may be gone by now, and its owner not know that. Of two that two participants of one session
+        // asked for at one time, either may be this one's.
+        let mut own = case.truth.contenders().iter().filter(is_its_place).peekable();
+        let stands = own.peek().is_some();
+        let is_first = own.any(|place| place.first.is_some_and(|first| first.at < at));
         let looks = paths.iter().any(|path| split(path) == Some((person.mount, "items")));
         let why = match (name.as_str(), stands) {
             ("wait", false) => "waits without a place in line",
