@@ -73,8 +73,8 @@ impl Judge for CommitJudge {
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
         let truth = Truth::of(history);
         let case = Case::of(history, &truth, &COMMIT);
-        let log = Log::of(history);
         let arguments = arguments(history);
+        let log = Log::of(&case, &arguments);
         let calls: Vec<Made<'_, '_>> = (case.people.calls().iter())
             .filter_map(|call| Made::of(&case, &log, &arguments, call))
             .collect();

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use wok_judge::history::{Change, Entry, What};
-use wok_judge::{Moment, Violation};
+use serde_json::Value;
+use wok_judge::history::{CallId, Change, What};
+use wok_judge::{Case, Moment, Violation};
+
+/// The servers' stamps are whole milliseconds.
+const ROUNDED_US: u64 = 1000;
 
 /// All transactions, by their absolute paths.
 #[derive(Debug, Default)]
@@ -16,6 +20,12 @@ pub(crate) struct Log<'a> {
 pub(crate) struct Tx<'a> {
     pub(crate) path: &'a str,
     pub(crate) created: Moment,
+    /// The session that created it.
+    session: i64,
+    /// The earliest moment at which its creation may have been stamped. The leader stamps it when the
+    /// request comes, and the log's moment is when most servers have it: much later, where the leader is cut
+    /// off. It cannot be before the request.
+    stamped_us: u64,
     pub(crate) within_us: u64,
     pub(crate) sites: Vec<&'a str>,
     /// What was written to the sites' znodes, in order.
@@ -23,7 +33,9 @@ pub(crate) struct Tx<'a> {
     /// What was written as the decision, in order, and its word.
     pub(crate) decisions: Vec<(Moment, &'a str)>,
     /// The sites that had registered, and whose participants went before they had voted.
-    pub(crate) deaths: Vec<(Moment, &'a str)>,
+    deaths: Vec<(Moment, &'a str)>,
+    /// The entries at which a participant registered for a site.
+    registrations: Vec<(usize, &'a str)>,
     pub(crate) deleted: Option<Moment>,
     /// The entries at which something of it changed.
     pub(crate) changes: Vec<usize>,
@@ -39,26 +51,34 @@ pub(crate) struct Vote<'a> {
 }
 
 impl<'a> Tx<'a> {
-    fn of(path: &'a str, data: &'a [u8], created: Moment) -> Option<Self> {
+    fn of(path: &'a str, data: &'a [u8], created: Moment, session: i64) -> Option<Self> {
         let mut lines = std::str::from_utf8(data).ok()?.split('\n');
         let within = lines.next()?.strip_prefix("within ")?.strip_suffix(" ms")?;
         let within_us = within.parse::<u64>().ok()?.saturating_mul(1000);
         Some(Tx {
             path,
             created,
+            session,
+            stamped_us: created.us,
             within_us,
             sites: lines.collect(),
             votes: Vec::new(),
             decisions: Vec::new(),
             deaths: Vec::new(),
+            registrations: Vec::new(),
             deleted: None,
             changes: Vec::new(),
         })
     }
 
-    /// When its time is over, by the servers' clock.
+    /// When its time is over at the latest, by the servers' clock.
     pub(crate) fn deadline_us(&self) -> u64 {
         self.created.us.saturating_add(self.within_us)
+    }
+
+    /// Whether its time may be over then, by the servers' clock.
+    pub(crate) fn may_be_over(&self, us: u64) -> bool {
+        us.saturating_add(ROUNDED_US) >= self.stamped_us.saturating_add(self.within_us)
     }
 
     /// The decision, if it is made.
@@ -71,10 +91,23 @@ impl<'a> Tx<'a> {
         self.votes.iter().find(|vote| vote.site == site)
     }
 
-    /// When it could be decided, without its time being over.
+    /// Whether a site had died by that entry, and had no vote.
+    pub(crate) fn has_lost_a_site(&self, at: usize) -> bool {
+        self.deaths.iter().any(|(when, site)| {
+            when.at < at && self.vote(site).is_none_or(|vote| vote.when.at > at)
+        })
+    }
+
+    /// When it could be decided, without its time being over. A site that died and came back before
+    /// anybody had decided is as one that had not died.
     pub(crate) fn decidable(&self) -> Option<Moment> {
         let aborts = self.votes.iter().filter(|vote| vote.word == "abort").map(|vote| vote.when);
-        let deaths = self.deaths.iter().map(|(when, _)| *when);
+        let is_back = |died: usize, site: &str| {
+            let registered = |(at, of): &(usize, &str)| *of == site && *at > died;
+            self.vote(site).is_some() || self.registrations.iter().any(registered)
+        };
+        let deaths = self.deaths.iter().filter(|(when, site)| !is_back(when.at, site));
+        let deaths = deaths.map(|(when, _)| *when);
         let all: Option<Vec<Moment>> =
             self.sites.iter().map(|site| self.vote(site).map(|vote| vote.when)).collect();
         let full = all.and_then(|all| all.into_iter().max());
@@ -91,6 +124,9 @@ impl<'a> Tx<'a> {
                 let text = std::str::from_utf8(data.bytes()).unwrap_or_default();
                 let word = text.split_once('\n').map_or(text, |(word, _)| word);
                 self.decisions.push((when, word));
+            }
+            (Some(("present", site)), Change::Created { .. }) => {
+                self.registrations.push((when.at, site));
             }
             (Some(("present", site)), Change::Deleted { .. }) => self.deaths.push((when, site)),
             _ => {}
@@ -110,16 +146,19 @@ impl<'a> Tx<'a> {
 
 impl<'a> Log<'a> {
     /// Of a history.
-    pub(crate) fn of(history: &'a [Entry]) -> Self {
+    pub(crate) fn of(case: &Case<'a>, arguments: &BTreeMap<CallId, &'a Value>) -> Self {
         let mut log = Log::default();
-        for (at, entry) in history.iter().enumerate() {
+        for (at, entry) in case.history.iter().enumerate() {
             let What::Txn { session, changes, .. } = &entry.what else { continue };
             let when = Moment::of(at, entry);
             for change in changes {
                 log.note(change, when, *session);
             }
         }
-        log.txs.values_mut().for_each(Tx::settle);
+        for tx in log.txs.values_mut() {
+            tx.settle();
+            tx.stamped_us = first_asked_us(case, arguments, tx).unwrap_or(tx.created.us);
+        }
         log
     }
 
@@ -133,7 +172,7 @@ impl<'a> Log<'a> {
         let Some((tx, below)) = split(path) else { return };
         match (below, change) {
             (None, Change::Created { data, .. }) => {
-                let made = Tx::of(tx, data.bytes(), when);
+                let made = Tx::of(tx, data.bytes(), when, session);
                 self.txs.extend(made.map(|made| (tx, made)));
             }
             (None, Change::Deleted { .. }) => {
@@ -159,6 +198,23 @@ impl<'a> Log<'a> {
     pub(crate) fn find(&self, mount: &str, transaction: &str) -> Option<&Tx<'a>> {
         self.txs.get([mount, transaction].concat().as_str())
     }
+}
+
+/// When somebody of the session that created a transaction asked for such a one first.
+fn first_asked_us(
+    case: &Case<'_>,
+    arguments: &BTreeMap<CallId, &Value>,
+    tx: &Tx<'_>,
+) -> Option<u64> {
+    let begins = case.people.calls().iter().filter(|call| {
+        let within_ms = arguments.get(&call.id).and_then(|it| it.get("within-ms")?.as_u64());
+        let person = case.people.person(call.who);
+        call.operation == "begin"
+            && call.invoked.at < tx.created.at
+            && within_ms.map(|ms| ms.saturating_mul(1000)) == Some(tx.within_us)
+            && person.is_some_and(|person| person.session == tx.session)
+    });
+    begins.map(|call| call.invoked.us).min()
 }
 
 /// The transaction that a path is of, and what of it.

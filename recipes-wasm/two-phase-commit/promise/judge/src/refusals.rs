@@ -39,7 +39,7 @@ fn is_reason(made: &Made<'_, '_>, has_jumped: bool) -> bool {
                 "vote" => has_voted.is_some_and(|vote| Some(vote.word) != made.choice),
                 _ => has_voted.is_some(),
             };
-            let is_over = has_jumped || answered.us.saturating_add(3_000_000) >= tx.deadline_us();
+            let is_over = has_jumped || tx.may_be_over(answered.us);
             let is_asked = made.site.is_some_and(|site| tx.sites.contains(&site));
             is_decided || is_another || (is_over && call.operation == "vote") || !is_asked
         }

@@ -189,6 +189,18 @@ fn t2_a_deadline_or_a_death_is_a_reason_and_a_clock_that_jumped() {
 }
 
 #[test]
+fn t2_the_time_is_counted_from_when_the_leader_may_have_stamped_the_creation() {
+    let asked = json!({ "sites": ["a", "b"], "payload": "", "within-ms": WITHIN_MS });
+    let mut story = Story::new();
+    story.invoke_with(1, "begin", asked).wait(LONG_MS).begun().wait(WITHIN_MS - LONG_MS);
+    story.decided(1, "abort");
+    assert_eq!(verdict(&story.entries), []);
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit").wait(WITHIN_MS - LONG_MS);
+    check(story.decided(1, "abort"), "T2");
+}
+
+#[test]
 fn t3_a_second_decision_is_rejected() {
     let mut story = Story::new();
     story.begun().vote(2, "a", "abort").decided(1, "abort");
@@ -232,6 +244,26 @@ fn t4_who_waits_for_a_dead_site_is_rejected_once_faults_are_over() {
     story.commit(session(3), vec![gone]).wait(TIMEOUT_MS).about(3, "status");
     assert_eq!(verdict(&story.entries), []);
     check(story.wait(TIMEOUT_MS + 6000).answer(3, Outcome::Cancelled), "T4");
+}
+
+#[test]
+fn t4_a_site_that_died_and_came_back_may_be_waited_for() {
+    for comes_back in ["registers", "votes"] {
+        let mut story = Story::new();
+        let mark = path("/present/b");
+        story.begun().commit(session(3), vec![created(&mark, session(3))]);
+        story.commit(session(3), vec![Change::Deleted { path: mark.clone() }]).await_outcome(1);
+        match comes_back {
+            "votes" => story.vote(3, "b", "commit"),
+            _ => story.commit(session(3), vec![created(&mark, session(3))]),
+        };
+        story.wait(WITHIN_MS / 2).about(3, "status");
+        assert_eq!(verdict(&story.entries), [], "{comes_back}");
+        // What it has voted since cannot be left out.
+        if comes_back == "votes" {
+            check(story.decided(1, "abort"), "T2");
+        }
+    }
 }
 
 #[test]

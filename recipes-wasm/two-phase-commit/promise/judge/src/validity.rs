@@ -7,10 +7,6 @@ use wok_judge::{Case, Violation};
 
 use crate::log::{self, Log, Tx};
 
-/// How much earlier than the log's moment a server's clock may have taken a transaction's creation: it
-/// is the leader that stamps it, before the others have it.
-const STAMPED_US: u64 = 3_000_000;
-
 /// T2: a commit has the votes of all sites, and an abort has a reason.
 pub(super) fn check_reasons(
     case: &Case<'_>,
@@ -53,8 +49,7 @@ pub(super) fn check_reasons(
 
 fn has_reason(tx: &Tx<'_>, at: usize, us: u64) -> bool {
     let aborts = tx.votes.iter().any(|vote| vote.when.at < at && vote.word == "abort");
-    let died = tx.deaths.iter().any(|(when, _)| when.at < at);
-    aborts || died || us.saturating_add(STAMPED_US) >= tx.deadline_us()
+    aborts || tx.has_lost_a_site(at) || tx.may_be_over(us)
 }
 
 /// T3: what is written is written once, and nothing after the decision.
