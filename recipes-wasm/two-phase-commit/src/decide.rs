@@ -1,7 +1,5 @@
 //! What a look at a transaction means.
 
-use std::fmt;
-
 /// What a site says, and what is decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
@@ -27,12 +25,6 @@ impl Choice {
     }
 }
 
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
 /// The end of a transaction, as it stands in its `decision` znode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
@@ -45,7 +37,7 @@ pub(crate) struct Verdict {
 impl Verdict {
     /// What is written: the word, and the reason in a line of its own.
     pub(crate) fn data(&self) -> Vec<u8> {
-        format!("{}\n{}", self.choice, self.reason).into_bytes()
+        [self.choice.word(), "\n", &self.reason].concat().into_bytes()
     }
 
     /// Reads what is written.
@@ -108,10 +100,10 @@ pub(crate) enum Ground {
 pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
     let place = |is: &dyn Fn(&Site) -> bool| {
         let (place, site) = sites.iter().enumerate().find(|(_, site)| is(site))?;
-        Some((place, &site.name))
+        Some((place, site.name.as_str()))
     };
     if let Some((place, name)) = place(&|site| site.vote == Some(Choice::Abort)) {
-        return abort(format!("{name} voted to abort"), Ground::HasVoted(place));
+        return abort([name, " voted to abort"].concat(), Ground::HasVoted(place));
     }
     let Some((missing, name)) = place(&|site| site.vote.is_none()) else {
         let verdict =
@@ -120,12 +112,12 @@ pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
         return Step::Decide { verdict, grounds };
     };
     if let Some((place, name)) = place(&Site::is_dead) {
-        return abort(format!("{name} died before it voted"), Ground::HasNotVoted(place));
+        return abort([name, " died before it voted"].concat(), Ground::HasNotVoted(place));
     }
     match time {
         Time::IsLeft => Step::Wait,
         Time::IsOver => {
-            abort(format!("{name} had not voted in time"), Ground::HasNotVoted(missing))
+            abort([name, " had not voted in time"].concat(), Ground::HasNotVoted(missing))
         }
     }
 }

@@ -7,6 +7,7 @@ use wok_sdk::time_and_chance::{alarm, now_ms, wall_ms};
 use wok_sdk::zookeeper::{Error, Watch, wait, watch_data};
 
 use crate::decide::{Step, Time, Verdict, decide};
+use crate::replies::reason;
 use crate::terms::Terms;
 use crate::transaction::{self, Done, Paths, look, look_for_decision};
 
@@ -134,7 +135,7 @@ impl Desk {
         // A mark must be kept by somebody: a site that registers is followed even so.
         if self.follows.len() >= MOST_FOLLOWED && mark.is_none() && role != Role::Onlooker {
             let path = paths.transaction();
-            let text = format!("{path} is decided by others: this participant follows too many");
+            let text = [path, " is decided by others: this participant follows too many"].concat();
             log(Level::Warn, &text);
             return;
         }
@@ -190,7 +191,8 @@ impl Desk {
                 && !matches!(error, Error::NoNode)
             {
                 follow.watches.clear();
-                log(Level::Warn, &format!("look at {}: {error}", follow.paths.transaction()));
+                let text = ["look at ", follow.paths.transaction(), ": ", reason(error)].concat();
+                log(Level::Warn, &text);
                 index += 1;
             } else {
                 // Its marks go with it.
@@ -245,8 +247,12 @@ impl Desk {
     }
 
     fn wait(&self, other: Option<&Watch>) -> Result<(), Error> {
-        let watches = self.follows.iter().flat_map(|follow| &follow.watches);
-        let watches: Vec<&Watch> = watches.chain(&self.alarm).chain(other).collect();
+        let mut watches = Vec::new();
+        for follow in &self.follows {
+            watches.extend(&follow.watches);
+        }
+        watches.extend(&self.alarm);
+        watches.extend(other);
         wait(&watches).map(|_| ())
     }
 

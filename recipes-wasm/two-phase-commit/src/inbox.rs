@@ -1,13 +1,10 @@
 //! The transactions that ask a site for its vote.
 
-use std::collections::BTreeSet;
-
-use wok_sdk::names;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{Error, Request, Watch, watch_children, watch_exists};
 
-use crate::replies::Replies;
+use crate::replies::{Replies, all, reason};
 use crate::terms::{Terms, check_name};
 use crate::transaction::{DIRECTORY, Paths, read_decision, read_vote};
 
@@ -42,8 +39,8 @@ pub(crate) struct Letter {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     site: String,
-    /// The transactions that there were at the last look, whomever they ask.
-    known: BTreeSet<String>,
+    /// The transactions that there were at the last look, whomever they ask, in the order of their names.
+    known: Vec<Paths>,
     /// Kept for its firing alone.
     _watch: Watch,
 }
@@ -53,7 +50,7 @@ impl Inbox {
     pub(crate) fn open(site: String) -> Result<(Vec<Letter>, Self), Error> {
         check_name(&site).map_err(Error::Invalid)?;
         let (there, watch) = list()?;
-        let mut asks = asking(&site, there.iter())?;
+        let mut asks = asking(&site, &there)?;
         asks.truncate(MOST_ANSWERED);
         let letters = read(&asks)?;
         Ok((letters, Inbox { site, known: there, _watch: watch }))
@@ -64,7 +61,9 @@ impl Inbox {
         let Inbox { site, known, .. } = self;
         let look = || {
             let (there, watch) = list()?;
-            let asks = asking(&site, there.iter().filter(|name| !known.contains(*name)))?;
+            let mut others = there.clone();
+            others.retain(|paths| place(&known, paths.transaction()).is_err());
+            let asks = asking(&site, &others)?;
             Ok::<_, Error>((there, watch, asks))
         };
         let (known, watch) = match look() {
@@ -76,7 +75,7 @@ impl Inbox {
                 (there, watch)
             }
             Err(error) => {
-                log(Level::Warn, &format!("look for transactions: {error}"));
+                log(Level::Warn, &["look for transactions: ", reason(&error)].concat());
                 (known, alarm(LOOK_AGAIN_MS, ARRIVALS))
             }
         };
@@ -85,14 +84,17 @@ impl Inbox {
 }
 
 /// The names of all transactions, and a watch that fires when there are others.
-fn list() -> Result<(BTreeSet<String>, Watch), Error> {
+fn list() -> Result<(Vec<Paths>, Watch), Error> {
     loop {
         match watch_children(DIRECTORY, ARRIVALS) {
             Ok((children, watch)) => {
-                let is_transaction = |name: &String| Paths::of_child(name).is_some();
-                let mut there = BTreeSet::new();
-                for name in names(&children).filter(is_transaction) {
-                    there.insert(name);
+                let mut there = Vec::new();
+                for name in all(&children) {
+                    if let Some(paths) = Paths::of_child(&name)
+                        && let Err(place) = place(&there, paths.transaction())
+                    {
+                        there.insert(place, paths);
+                    }
                 }
                 return Ok((there, watch));
             }
@@ -100,7 +102,7 @@ fn list() -> Result<(BTreeSet<String>, Watch), Error> {
             Err(Error::NoNode) => {
                 let (stat, watch) = watch_exists(DIRECTORY, ARRIVALS)?;
                 if stat.is_none() {
-                    return Ok((BTreeSet::new(), watch));
+                    return Ok((Vec::new(), watch));
                 }
             }
             Err(error) => return Err(error),
@@ -108,24 +110,25 @@ fn list() -> Result<(BTreeSet<String>, Watch), Error> {
     }
 }
 
+/// Where a transaction is, or would be, in that order.
+fn place(all: &[Paths], transaction: &str) -> Result<usize, usize> {
+    all.binary_search_by(|paths| paths.transaction().cmp(transaction))
+}
+
 /// Those of them that ask the site, are not decided, and have no vote of it: in the order in which they
 /// were begun.
-fn asking<'a>(site: &str, names: impl Iterator<Item = &'a String>) -> Result<Vec<Asks>, Error> {
-    let all: Vec<Paths> = names.filter_map(|name| Paths::of_child(name)).collect();
+fn asking(site: &str, all: &[Paths]) -> Result<Vec<Asks>, Error> {
     let mut asks = Vec::new();
     for some in all.chunks(AT_ONCE) {
-        let reads = some.iter().flat_map(|paths| {
-            [Request::GetData(paths.vote(site)), Request::GetData(paths.decision())]
-        });
-        let mut replies = Replies::of(&reads.collect::<Vec<_>>());
+        let mut reads = Vec::with_capacity(2 * some.len());
         for paths in some {
-            let (vote, decision) = (replies.data(), replies.data());
-            let (vote, decision) = match (vote, decision) {
-                (Ok(vote), Ok(decision)) => (vote, decision),
-                // It does not ask the site, or is deleted.
-                (Err(Error::NoNode), _) | (_, Err(Error::NoNode)) => continue,
-                (Err(error), _) | (_, Err(error)) => return Err(error),
-            };
+            reads.push(Request::GetData(paths.vote(site)));
+            reads.push(Request::GetData(paths.decision()));
+        }
+        let mut replies = Replies::of(&reads);
+        for paths in some {
+            // One that has no such znode does not ask the site, or is deleted.
+            let Some((vote, decision)) = replies.pair()? else { continue };
             // What this recipe has not written asks nobody.
             if let (Ok(None), Ok(None)) = (read_vote(&vote), read_decision(&decision)) {
                 let (paths, czxid) = (paths.clone(), vote.stat.czxid);
@@ -140,16 +143,14 @@ fn asking<'a>(site: &str, names: impl Iterator<Item = &'a String>) -> Result<Vec
 fn read(asks: &[Asks]) -> Result<Vec<Letter>, Error> {
     let mut letters = Vec::with_capacity(asks.len());
     for some in asks.chunks(AT_ONCE) {
-        let reads = some.iter().flat_map(|Asks { paths, .. }| {
-            [Request::GetData(paths.transaction().to_owned()), Request::GetData(paths.payload())]
-        });
-        let mut replies = Replies::of(&reads.collect::<Vec<_>>());
+        let mut reads = Vec::with_capacity(2 * some.len());
         for Asks { paths, .. } in some {
-            let (own, payload) = match (replies.data(), replies.data()) {
-                (Ok(own), Ok(payload)) => (own, payload),
-                (Err(Error::NoNode), _) | (_, Err(Error::NoNode)) => continue,
-                (Err(error), _) | (_, Err(error)) => return Err(error),
-            };
+            reads.push(Request::GetData(paths.transaction().to_owned()));
+            reads.push(Request::GetData(paths.payload()));
+        }
+        let mut replies = Replies::of(&reads);
+        for Asks { paths, .. } in some {
+            let Some((own, payload)) = replies.pair()? else { continue };
             if let Some(terms) = Terms::parse(&own.data) {
                 letters.push(Letter {
                     path: paths.transaction().to_owned(),

@@ -28,7 +28,7 @@ use decide::{Choice, Site, Verdict};
 use desk::{Desk, Notify, Role, TRANSACTIONS};
 use inbox::{ARRIVALS, Inbox, Letter};
 use terms::Terms;
-use transaction::{Ballot, Deleted, Done, Paths};
+use transaction::{Ballot, Deleted, Done, Paths, invalid};
 use wok_sdk::Named;
 use wok_sdk::participant::id;
 use wok_sdk::time_and_chance::wall_ms;
@@ -101,8 +101,7 @@ impl Guest for TwoPhaseCommit {
                 let ballot = transaction::ballot(&paths, &site)?;
                 refuse_if_decided("register", &transaction, &ballot)?;
                 if let Some(vote) = ballot.vote {
-                    let text = format!("register: {site} has voted to {vote} in {transaction}");
-                    return Err(Error::Invalid(text));
+                    return Err(has_voted("register", &transaction, &site, vote));
                 }
                 if ballot.present.is_some() {
                     return Err(Error::NodeExists);
@@ -159,18 +158,15 @@ impl Guest for TwoPhaseCommit {
         let paths = Paths::of(&transaction)?;
         let terms = transaction::terms(&paths)?;
         if transaction::look(&paths, &terms, None)?.end.is_none() {
-            return Err(Error::Invalid(format!("forget: {transaction} is not decided")));
+            return Err(invalid(&["forget: ", &transaction, " is not decided"]));
         }
         // What this participant has there itself goes with its hearing of the decision.
         STATE.with_borrow_mut(|state| state.desk.outcome(&paths))?;
         loop {
             match transaction::delete_all(&paths, &terms) {
                 Ok(Deleted::Yes) => return Ok(()),
-                Ok(Deleted::NotBefore(marks)) => {
-                    let gone = |mark: &String| {
-                        STATE.with_borrow_mut(|state| state.desk.wait_until_gone(mark))
-                    };
-                    marks.iter().try_for_each(gone)?;
+                Ok(Deleted::NotBefore(mark)) => {
+                    STATE.with_borrow_mut(|state| state.desk.wait_until_gone(&mark))?;
                 }
                 Ok(Deleted::LookAgain) => {}
                 // It was there, and somebody has deleted it; or this has, and its reply was lost.
@@ -188,10 +184,7 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<Terms, Error> {
         let ballot = transaction::ballot(paths, site)?;
         match ballot.vote {
             Some(vote) if vote == choice => return Ok(ballot.terms),
-            Some(vote) => {
-                let text = format!("vote: {site} has voted to {vote} in {transaction}");
-                return Err(Error::Invalid(text));
-            }
+            Some(vote) => return Err(has_voted("vote", transaction, site, vote)),
             None => refuse_if_decided("vote", transaction, &ballot)?,
         }
         // Who has registered votes, and nobody else: its mark goes with its vote.
@@ -199,7 +192,7 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<Terms, Error> {
             return Err(Error::NodeExists);
         }
         if choice == Choice::Commit && wall_ms() >= ballot.deadline_ms {
-            return Err(Error::Invalid(format!("vote: the time of {transaction} is over")));
+            return Err(invalid(&["vote: the time of ", transaction, " is over"]));
         }
         match transaction::cast(paths, site, choice, &ballot)? {
             Done::Yes => return Ok(ballot.terms),
@@ -209,7 +202,7 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<Terms, Error> {
 }
 
 fn of_site(operation: &str, transaction: &str, site: &str) -> Result<Paths, Error> {
-    terms::check_name(site).map_err(|text| Error::Invalid(format!("{operation}: {text}")))?;
+    terms::check_name(site).map_err(|text| invalid(&[operation, ": ", &text]))?;
     Paths::of(transaction)
 }
 
@@ -217,10 +210,14 @@ fn refuse_if_decided(operation: &str, transaction: &str, ballot: &Ballot) -> Res
     match &ballot.verdict {
         None => Ok(()),
         Some(Verdict { choice, reason }) => {
-            let text = format!("{operation}: {transaction} is decided, to {choice}: {reason}");
-            Err(Error::Invalid(text))
+            let word = choice.word();
+            Err(invalid(&[operation, ": ", transaction, " is decided, to ", word, ": ", reason]))
         }
     }
+}
+
+fn has_voted(operation: &str, transaction: &str, site: &str, vote: Choice) -> Error {
+    invalid(&[operation, ": ", site, " has voted to ", vote.word(), " in ", transaction])
 }
 
 fn shown(letter: Letter) -> Transaction {

@@ -45,7 +45,7 @@ impl Terms {
         for (place, site) in sites.iter().enumerate() {
             check_name(site)?;
             if sites.iter().take(place).any(|other| other == site) {
-                return Err(format!("begin: the site {site:?} is named twice"));
+                return Err(["begin: the site ", site, " is named twice"].concat());
             }
         }
         Ok(Terms { within_ms, sites })
@@ -81,9 +81,8 @@ pub(crate) fn check_name(site: &str) -> Result<(), String> {
     }
     let is_path = site == "." || site == "..";
     if is_path || site.contains(|character: char| character == '/' || character.is_control()) {
-        return Err(format!(
-            "the name {site:?} of a site is a step of a path, or has a slash or a control character"
-        ));
+        let wrong = " is not the name of a site: it has a slash or a control character, or is a step of a path";
+        return Err([site, wrong].concat());
     }
     Ok(())
 }
@@ -118,10 +117,10 @@ mod tests {
         let wrong = [
             (&[][..], 1, "1 to 40 sites, not 0"),
             (&many[..], 1, "1 to 40 sites, not 41"),
-            (&["a", "b", "a"], 1, "\"a\" is named twice"),
-            (&["a/b"], 1, "\"a/b\""),
+            (&["a", "b", "a"], 1, "the site a is named twice"),
+            (&["a/b"], 1, "a/b is not the name"),
             (&["a\nb"], 1, "control character"),
-            (&[".."], 1, "\"..\""),
+            (&[".."], 1, ".. is not the name"),
             (&[""], 1, "and this one 0"),
             (&["a"], 0, "within-ms is 0"),
             (&["a"], MOST_MS + 1, "not from 1"),

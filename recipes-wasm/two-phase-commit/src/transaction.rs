@@ -1,10 +1,10 @@
 //! A transaction's znodes.
 
+use wok_sdk::Named;
 use wok_sdk::zookeeper::{
     Contents, CreateMode, CreateRequest, Error, MultiError, Owner, Request, SetDataRequest, Stat,
     VersionRequest, Watch, WatchRequest, Write, ensure, multi,
 };
-use wok_sdk::{Named, names};
 
 use crate::decide::{Choice, Ground, Site, Verdict};
 use crate::replies::Replies;
@@ -39,9 +39,13 @@ impl Paths {
             Some(rest) if !rest.is_empty() && !rest.contains('/') => {
                 Ok(Paths(transaction.to_owned()))
             }
-            _ => Err(Error::Invalid(format!(
-                "{transaction:?} is no transaction: give what `begin` answered, such as {PREFIX}..."
-            ))),
+            _ => Err(invalid(&[
+                "\"",
+                transaction,
+                "\" is no transaction: give what `begin` answered, such as ",
+                PREFIX,
+                "...",
+            ])),
         }
     }
 
@@ -165,8 +169,7 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
     let mut replies = Replies::of(&requests);
     let own = replies.data()?;
     let decision = replies.data()?;
-    let registered: Vec<String> = names(&replies.children()?).collect();
-    let present: Vec<String> = names(&replies.children()?).collect();
+    let (registered, present) = (replies.children()?, replies.children()?);
     let (mut sites, mut voted_ms) = (Vec::new(), Vec::new());
     for name in &terms.sites {
         let vote = replies.data()?;
@@ -249,7 +252,7 @@ pub(crate) fn ballot(paths: &Paths, site: &str) -> Result<Ballot, Error> {
     let terms = read_terms(paths, &own)?;
     if terms.place(site).is_none() {
         let transaction = paths.transaction();
-        return Err(Error::Invalid(format!("{transaction} does not ask the site {site:?}")));
+        return Err(invalid(&[transaction, " does not ask the site ", site]));
     }
     let verdict = read_decision(&replies.data()?)?;
     let present = replies.exists()?.map(|stat| stat.owner);
@@ -324,8 +327,8 @@ pub(crate) fn register(paths: &Paths, site: &str, ballot: &Ballot) -> Result<Don
 #[derive(Debug)]
 pub(crate) enum Deleted {
     Yes,
-    /// These own znodes of participants, which go when those hear that it is decided.
-    NotBefore(Vec<String>),
+    /// This own znode of a participant is gone, which goes when that hears that it is decided.
+    NotBefore(String),
     /// It has changed, or the reply was lost.
     LookAgain,
 }
@@ -338,19 +341,23 @@ pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error>
         Request::Exists(paths.coordinator()),
     ]);
     let (registered, present) = (replies.children()?, replies.children()?);
-    let asked = |name: &String| terms.place(name).is_some();
-    let marks = names(&present).filter(asked).map(|site| paths.presence(&site));
-    let coordinator = replies.exists()?.map(|_| paths.coordinator());
-    let marks: Vec<String> = marks.chain(coordinator).collect();
-    if !marks.is_empty() {
-        return Ok(Deleted::NotBefore(marks));
+    if replies.exists()?.is_some() {
+        return Ok(Deleted::NotBefore(paths.coordinator()));
     }
     let mut writes = vec![delete(paths.decision(), Some(WRITTEN))];
-    writes.extend(names(&registered).filter(asked).map(|it| delete(paths.registration(&it), None)));
-    writes.extend(terms.sites.iter().map(|site| delete(paths.vote(site), None)));
-    let rest = [paths.payload(), paths.sites(), paths.registered(), paths.present()];
-    writes.extend(rest.into_iter().map(|path| delete(path, None)));
-    writes.push(delete(paths.transaction().to_owned(), None));
+    for site in &terms.sites {
+        if present.contains(site) {
+            return Ok(Deleted::NotBefore(paths.presence(site)));
+        }
+        if registered.contains(site) {
+            writes.push(delete(paths.registration(site), None));
+        }
+        writes.push(delete(paths.vote(site), None));
+    }
+    let own = paths.transaction().to_owned();
+    for path in [paths.payload(), paths.sites(), paths.registered(), paths.present(), own] {
+        writes.push(delete(path, None));
+    }
     Ok(match write(&writes)? {
         Done::Yes => Deleted::Yes,
         Done::LookAgain => Deleted::LookAgain,
@@ -373,9 +380,7 @@ fn deadline_ms(terms: &Terms, stat: Stat) -> u64 {
 }
 
 fn read_terms(paths: &Paths, own: &Contents) -> Result<Terms, Error> {
-    let foreign =
-        || Error::Other(format!("{}: this recipe has not written it", paths.transaction()));
-    Terms::parse(&own.data).ok_or_else(foreign)
+    Terms::parse(&own.data).ok_or_else(|| foreign(paths.transaction()))
 }
 
 /// A vote counts at the version at which it is written: at any other somebody else has written it, and
@@ -397,7 +402,14 @@ pub(crate) fn read_decision(contents: &Contents) -> Result<Option<Verdict>, Erro
 }
 
 fn foreign(what: &str) -> Error {
-    Error::Other(format!("{what} was written by somebody else than this recipe"))
+    Error::Other([what, " was written by somebody else than this recipe"].concat())
+}
+
+/// The error `invalid` with the text that the parts are. They are put together in one place, which saves
+/// code.
+#[inline(never)]
+pub(crate) fn invalid(parts: &[&str]) -> Error {
+    Error::Invalid(parts.concat())
 }
 
 fn persistent(path: String, data: Vec<u8>) -> Write {
