@@ -158,11 +158,15 @@ impl Desk {
         follows.flat_map(|follow| &follow.marks).any(|own| own.path() == mark)
     }
 
-    /// Guards the mark no more, which the vote has taken away.
-    pub(crate) fn has_voted(&mut self, paths: &Paths, mark: &str) {
+    /// Guards the mark no more, which the vote has taken away. A vote that was found to be cast may be another
+    /// participant's, which came when this one registered: then the mark is still there, and is released.
+    pub(crate) fn has_voted(&mut self, paths: &Paths, mark: &str, has_taken_the_mark: bool) {
         for follow in self.follows.iter_mut().filter(|follow| follow.paths == *paths) {
             if let Some(place) = follow.marks.iter().position(|own| own.path() == mark) {
-                drop(follow.marks.swap_remove(place).gone());
+                let mark = follow.marks.swap_remove(place);
+                if has_taken_the_mark {
+                    drop(mark.gone());
+                }
             }
         }
     }

@@ -128,8 +128,8 @@ impl Guest for TwoPhaseCommit {
             Vote::Abort => Choice::Abort,
         };
         STATE.with_borrow_mut(|state| {
-            let terms = cast(&paths, &site, choice)?; // 2
-            state.desk.has_voted(&paths, &paths.presence(&site));
+            let (terms, has_taken_the_mark) = cast(&paths, &site, choice)?; // 2
+            state.desk.has_voted(&paths, &paths.presence(&site), has_taken_the_mark);
             state.desk.follow(&paths, terms, Role::Site, None);
             state.desk.serve(None); // 3
             Ok(())
@@ -177,13 +177,14 @@ impl Guest for TwoPhaseCommit {
     }
 }
 
-/// Casts the site's vote, or finds that it was cast; answers whom the transaction asks.
-fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<Terms, Error> {
+/// Casts the site's vote, or finds that it was cast. Answers whom the transaction asks, and whether this has
+/// taken the site's mark of presence away.
+fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<(Terms, bool), Error> {
     let transaction = paths.transaction();
     loop {
         let ballot = transaction::ballot(paths, site)?;
         match ballot.vote {
-            Some(vote) if vote == choice => return Ok(ballot.terms),
+            Some(vote) if vote == choice => return Ok((ballot.terms, false)),
             Some(vote) => return Err(has_voted("vote", transaction, site, vote)),
             None => refuse_if_decided("vote", transaction, &ballot)?,
         }
@@ -195,7 +196,7 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<Terms, Error> {
             return Err(invalid(&["vote: the time of ", transaction, " is over"]));
         }
         match transaction::cast(paths, site, choice, &ballot)? {
-            Done::Yes => return Ok(ballot.terms),
+            Done::Yes => return Ok((ballot.terms, ballot.present.is_some())),
             Done::LookAgain => {}
         }
     }

@@ -8,10 +8,6 @@ use wok_judge::{Case, Violation};
 use crate::log::{Log, Tx};
 use crate::{Made, log};
 
-/// How much earlier than the log's moment the leader may have stamped a write, where its followers were
-/// late to take it.
-const STAMPED_MS: u64 = 5000;
-
 /// T1: who is told an outcome is told the decision, and after it was made. T5: a status shows what is.
 pub(super) fn check(
     case: &Case<'_>,
@@ -80,9 +76,12 @@ fn misshown(tx: &Tx<'_>, shown: &Value, at: usize) -> Option<String> {
         let Some((decided, cast)) = tx.decision().zip(cast) else {
             return Some(format!("was shown with {name} in doubt for {in_doubt} ms, and still is"));
         };
-        let was = decided.0.us.saturating_sub(cast.when.us) / 1000;
-        if was.abs_diff(in_doubt) > STAMPED_MS {
-            return Some(format!("was shown with {name} in doubt for {in_doubt} ms, not {was}"));
+        let was = tx.in_doubt_ms(cast, decided.0);
+        if !was.contains(&in_doubt) {
+            let (least, most) = (was.start(), was.end());
+            return Some(format!(
+                "was shown with {name} in doubt for {in_doubt} ms, not {least} to {most}"
+            ));
         }
     }
     None

@@ -1,6 +1,7 @@
 //! What became of each transaction, by the ensemble's own log.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde_json::Value;
 use wok_judge::history::{CallId, Change, What};
@@ -22,9 +23,9 @@ pub(crate) struct Tx<'a> {
     pub(crate) created: Moment,
     /// The session that created it.
     session: i64,
-    /// The earliest moment at which its creation may have been stamped. The leader stamps it when the
+    /// The earliest moment at which its creation may have been stamped. The leader stamps a write when the
     /// request comes, and the log's moment is when most servers have it: much later, where the leader is cut
-    /// off. It cannot be before the request.
+    /// off. It cannot be before the call.
     stamped_us: u64,
     pub(crate) within_us: u64,
     pub(crate) sites: Vec<&'a str>,
@@ -48,6 +49,8 @@ pub(crate) struct Vote<'a> {
     pub(crate) session: i64,
     pub(crate) site: &'a str,
     pub(crate) word: &'a str,
+    /// The earliest moment at which it may have been stamped.
+    stamped_us: u64,
 }
 
 impl<'a> Tx<'a> {
@@ -118,7 +121,7 @@ impl<'a> Tx<'a> {
         match (below.split_once('/'), change) {
             (Some(("sites", site)), Change::DataSet { data, .. }) => {
                 let word = std::str::from_utf8(data.bytes()).unwrap_or_default();
-                self.votes.push(Vote { when, session, site, word });
+                self.votes.push(Vote { when, session, site, word, stamped_us: when.us });
             }
             (None, Change::DataSet { data, .. }) if below == "decision" => {
                 let text = std::str::from_utf8(data.bytes()).unwrap_or_default();
@@ -131,6 +134,34 @@ impl<'a> Tx<'a> {
             (Some(("present", site)), Change::Deleted { .. }) => self.deaths.push((when, site)),
             _ => {}
         }
+    }
+
+    fn stamp(&mut self, asked: &Asked<'_, '_>) {
+        let within_us = self.within_us;
+        self.stamped_us = asked.first_us("begin", self.session, self.created, |arguments| {
+            let within_ms = arguments.get("within-ms").and_then(Value::as_u64);
+            within_ms.map(|ms| ms.saturating_mul(1000)) == Some(within_us)
+        });
+        for vote in &mut self.votes {
+            let Vote { site, when, session, .. } = *vote;
+            vote.stamped_us = asked.first_us("vote", session, when, |arguments| {
+                arguments.get("site").and_then(Value::as_str) == Some(site)
+                    && arguments
+                        .get("transaction")
+                        .and_then(Value::as_str)
+                        .is_some_and(|of| self.path.ends_with(of))
+            });
+        }
+    }
+
+    /// How long a site was in doubt, at least and at most, by the servers' clock. Its vote and the decision
+    /// may have been stamped before the log has them; the decision after every vote before it was asked for.
+    pub(crate) fn in_doubt_ms(&self, vote: &Vote<'_>, decided: Moment) -> RangeInclusive<u64> {
+        let before = self.votes.iter().filter(|vote| vote.when.at < decided.at);
+        let earliest_us = before.map(|vote| vote.stamped_us).max().unwrap_or_default();
+        let least_us = earliest_us.saturating_sub(vote.when.us + ROUNDED_US);
+        let most_us = decided.us.saturating_sub(vote.stamped_us) + ROUNDED_US;
+        least_us / 1000..=most_us / 1000
     }
 
     /// A mark of presence that went with the vote, or after it or the decision, is no death.
@@ -157,7 +188,7 @@ impl<'a> Log<'a> {
         }
         for tx in log.txs.values_mut() {
             tx.settle();
-            tx.stamped_us = first_asked_us(case, arguments, tx).unwrap_or(tx.created.us);
+            tx.stamp(&Asked { case, arguments });
         }
         log
     }
@@ -200,21 +231,30 @@ impl<'a> Log<'a> {
     }
 }
 
-/// When somebody of the session that created a transaction asked for such a one first.
-fn first_asked_us(
-    case: &Case<'_>,
-    arguments: &BTreeMap<CallId, &Value>,
-    tx: &Tx<'_>,
-) -> Option<u64> {
-    let begins = case.people.calls().iter().filter(|call| {
-        let within_ms = arguments.get(&call.id).and_then(|it| it.get("within-ms")?.as_u64());
-        let person = case.people.person(call.who);
-        call.operation == "begin"
-            && call.invoked.at < tx.created.at
-            && within_ms.map(|ms| ms.saturating_mul(1000)) == Some(tx.within_us)
-            && person.is_some_and(|person| person.session == tx.session)
-    });
-    begins.map(|call| call.invoked.us).min()
+/// What was asked for.
+struct Asked<'c, 'a> {
+    case: &'c Case<'a>,
+    arguments: &'c BTreeMap<CallId, &'a Value>,
+}
+
+impl Asked<'_, '_> {
+    /// When somebody of that session called such an operation first; the write's own moment if nobody did.
+    fn first_us(
+        &self,
+        operation: &str,
+        session: i64,
+        written: Moment,
+        is_it: impl Fn(&Value) -> bool,
+    ) -> u64 {
+        let people = &self.case.people;
+        let calls = people.calls().iter().filter(|call| {
+            call.operation == operation
+                && call.invoked.at < written.at
+                && people.person(call.who).is_some_and(|person| person.session == session)
+                && self.arguments.get(&call.id).is_some_and(|arguments| is_it(arguments))
+        });
+        calls.map(|call| call.invoked.us).min().unwrap_or(written.us)
+    }
 }
 
 /// The transaction that a path is of, and what of it.

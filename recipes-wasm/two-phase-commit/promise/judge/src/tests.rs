@@ -285,6 +285,23 @@ fn t5_another_time_in_doubt_is_rejected() {
 }
 
 #[test]
+fn t5_the_time_in_doubt_is_counted_from_when_the_leader_may_have_stamped_the_vote() {
+    for (shown_ms, is_good) in [(20_000, true), (10_002, true), (0, false), (40_000, false)] {
+        let mut story = Story::new();
+        story.begun().ask_to_vote(2, "a", "commit").wait(10_000).voted(2, "a", "commit");
+        story.answer(2, ok(Value::Null)).wait(10_000).vote(3, "b", "abort").decided(1, "abort");
+        let sites = json!([{ "site": "a", "vote": "commit", "in-doubt-ms": shown_ms },
+            { "site": "b", "vote": "abort", "in-doubt-ms": null }]);
+        let shown = json!({ "outcome": { "decision": "abort" }, "sites": sites });
+        story.about(3, "status").answer(3, ok(shown));
+        match is_good {
+            true => assert_eq!(verdict(&story.entries), [], "{shown_ms}"),
+            false => check(&story, "T5"),
+        }
+    }
+}
+
+#[test]
 fn c1_votes_are_those_that_were_asked_for() {
     let mut story = Story::new();
     check(story.begun().ask_to_vote(2, "a", "commit").voted(2, "b", "commit"), "C1");
