@@ -209,8 +209,7 @@ fn answers(ty: &ValueType) -> Answers {
             answers(item)
         }
         ValueType::Record(record) => {
-            let is_data =
-                |ty: &ValueType| matches!(ty, ValueType::List(of) if **of == ValueType::U8);
+            let is_data = |ty: &ValueType| *ty == ValueType::Bytes;
             let fence = record.fields.iter().find(|field| field.name == "fence");
             match fence.map(|field| &field.ty) {
                 Some(ValueType::Option(_)) if record.fields.iter().any(|it| is_data(&it.ty)) => {
