@@ -77,7 +77,7 @@ impl Asked<'_> {
 pub(crate) enum Answer<'a> {
     /// The value of a key; none if it has none.
     Value(Option<(&'a Json, i32)>),
-    /// A change was made, by that transaction. The version is none where it was not told.
+    /// That transaction made a change. The version is none where the recipe told none.
     Changed { revision: i64, version: Option<i32> },
     /// All keys at a revision.
     Settings(i64, Vec<(&'a str, &'a Json, i32)>),

@@ -108,7 +108,7 @@ pub(super) fn check_leaves(
                 let Some((name, fence)) = joined.remove(&who) else { continue };
                 let deleted = gone(group, name, fence, made.call.invoked.at);
                 let is_there = deleted.is_none_or(|deleted| deleted.at > at);
-                // Whoever withdraws is not waited for, and the host goes on until the znode is gone.
+                // A caller that withdraws is answered at once; the host deletes the znode after that.
                 let at = match is_withdrawn(case, made) {
                     true => made.call.answered.and_then(|(answered, _)| {
                         case.outstays(made.person, made.person.session, deleted, answered)

@@ -121,7 +121,7 @@ pub(super) fn check_waits(
 }
 
 /// A wait that goes on though there is something after what it waits for. A directory that came and
-/// went again is none of it.
+/// went again before anybody could look does not count.
 fn goes_on(
     case: &Case<'_>,
     made: &Made<'_, '_>,

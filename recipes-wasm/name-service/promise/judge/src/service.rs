@@ -6,7 +6,7 @@ use wok_judge::Moment;
 use wok_judge::history::{Change, Entry, What};
 use wok_judge::truth::split;
 
-/// All that became of one name, in order. The first state is that there is none.
+/// The states of one name's directory, in order. In the first state there is no directory.
 #[derive(Debug)]
 pub(crate) struct Service<'a> {
     /// The states, each until the next one.

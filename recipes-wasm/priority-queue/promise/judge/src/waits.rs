@@ -19,7 +19,7 @@ const ONCE: usize = 24;
 const AGAIN: usize = 6;
 
 /// W1: an item that nobody has and for which somebody waits is taken, once no host is disturbed any more:
-/// whoever waits does so behind others.
+/// a participant that still waits then stands behind others.
 pub(super) fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     let calls: Vec<&Call<'_>> = case.people.calls().iter().filter(|call| takes(call)).collect();
     for item in &log.items {
@@ -49,7 +49,7 @@ pub(super) fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violat
     }
 }
 
-/// When what could begin at that time is done, whoever does it.
+/// When what could begin at that time is done on the host that takes longest.
 fn due(case: &Case<'_>, from: u64) -> Option<u64> {
     let patience = case.truth.longest_timeout_us().saturating_add(UNDISTURBED_US);
     let due = |host| case.faults.due(host, from, patience);
