@@ -7,7 +7,6 @@ mod exit;
 mod hold;
 mod inspect;
 mod joining;
-mod json_lines;
 mod new;
 mod next;
 mod output;

@@ -24,6 +24,27 @@ pub fn arguments_schema(operation: &Operation) -> Value {
     })
 }
 
+/// The schema of an answer.
+pub fn answer_schema(operation: &Operation) -> Value {
+    match &operation.result {
+        None => json!({ "type": "null" }),
+        Some(ValueType::Result { ok, .. }) => {
+            ok.as_deref().map_or_else(|| json!({ "type": "null" }), schema)
+        }
+        Some(ty) => schema(ty),
+    }
+}
+
+/// The schema of an operation's own error; none if it has none.
+pub fn error_schema(operation: &Operation) -> Option<Value> {
+    match &operation.result {
+        Some(ValueType::Result { err, .. }) => {
+            Some(err.as_deref().map_or_else(|| json!({ "type": "null" }), schema))
+        }
+        _ => None,
+    }
+}
+
 fn with_dialect(mut schema: Value) -> Value {
     if let Value::Object(object) = &mut schema {
         object.insert("$schema".to_owned(), json!(DIALECT));
