@@ -1,0 +1,3 @@
+//! The local API: what apps ask of this host over HTTP.
+
+pub mod openapi;
