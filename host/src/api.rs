@@ -27,7 +27,7 @@ mod gate;
 mod host;
 mod join;
 mod lines;
-mod openapi;
+pub mod openapi;
 mod operations;
 mod participants;
 mod problem;
