@@ -58,7 +58,7 @@ async fn an_app_in_five_lines_of_shell_holds_a_lock_until_it_ends() -> Result<()
     second.exit().await?;
     let admin = Admin::connect(server.address()).await?;
     let directory = format!("{}/locks/orders", serving.root);
-    admin.wait_children(&directory, |names| names.is_empty()).await?;
+    admin.wait_children(&directory, "nobody to be left", <[_]>::is_empty).await?;
     Ok(())
 }
 

@@ -26,8 +26,8 @@ pub struct Serving {
 pub struct Setting<'a> {
     /// Where ZooKeeper is.
     pub connect: &'a str,
-    /// More keys of `[zookeeper]`.
-    pub zookeeper: &'a str,
+    /// What the mounts stand below; none for a place of its own.
+    pub root: Option<&'a str>,
     /// More keys of `[api]`.
     pub api: &'a str,
 }
@@ -38,7 +38,7 @@ pub struct Setting<'a> {
 /// # Errors
 /// It does not start.
 pub async fn serve(connect: &str, api: &str, recipes: &str) -> Result<Serving> {
-    serve_as(Setting { connect, zookeeper: "session-timeout = \"4s\"", api }, recipes).await
+    serve_as(Setting { connect, root: None, api }, recipes).await
 }
 
 /// The same, with more to say.
@@ -46,11 +46,12 @@ pub async fn serve(connect: &str, api: &str, recipes: &str) -> Result<Serving> {
 /// # Errors
 /// It does not start.
 pub async fn serve_as(setting: Setting<'_>, recipes: &str) -> Result<Serving> {
-    let (directory, root) = (scratch::dir()?, zookeeper::unique_path());
-    let Setting { connect, zookeeper, api } = setting;
+    let Setting { connect, root, api } = setting;
+    let (directory, root) =
+        (scratch::dir()?, root.map_or_else(zookeeper::unique_path, str::to_owned));
     let (config, socket) = (directory.path().join("wok.toml"), directory.path().join("wok.sock"));
     let text = format!(
-        "[zookeeper]\nconnect = \"{connect}\"\nroot = \"{root}\"\n{zookeeper}\n\n\
+        "[zookeeper]\nconnect = \"{connect}\"\nroot = \"{root}\"\nsession-timeout = \"4s\"\n\n\
          [api]\nsocket = \"wok.sock\"\n{api}\n\n{recipes}\n"
     );
     std::fs::write(&config, text)?;

@@ -95,7 +95,8 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
         assert_eq!(line["dropped"], Value::Null, "{name}");
     }
     let admin = Admin::connect(server.address()).await?;
-    admin.wait_children(&format!("{}/workers", serving.root), |all| all.len() == expected).await?;
+    let group = format!("{}/workers", serving.root);
+    admin.wait_children(&group, "the dead to be gone", |all| all.len() >= expected).await?;
     Ok(())
 }
 
@@ -154,7 +155,7 @@ async fn an_app_of_another_pid_namespace_ends_with_its_connection() -> Result<()
     let inside = curl(&client, "orders", &json!({ "call": "acquire" }));
     // A user that is not root needs a user namespace for it.
     let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
-    let inside = Program::by_way_of("unshare", unshare, inside).start()?;
+    let inside = inside.by_way_of("unshare", unshare).start()?;
     let held = inside.wait_for_text("\"event\":\"held\"").await?;
     let held: Value = serde_json::from_str(&held.text)?;
     inside.signal(Signal::KILL)?;
@@ -192,6 +193,6 @@ async fn an_app_that_gives_up_its_request_leaves_nothing() -> Result<()> {
     }
     let admin = Admin::connect(server.address()).await?;
     let directory = format!("{}/locks/orders", serving.root);
-    admin.wait_children(&directory, |names| names.len() == 1).await?;
+    admin.wait_children(&directory, "the holder alone", |names| names.len() == 1).await?;
     Ok(())
 }

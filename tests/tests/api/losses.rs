@@ -120,8 +120,7 @@ async fn an_app_hears_of_a_loss_before_another_host_can_hold() -> Result<()> {
     let server = zookeeper::shared().await;
     let proxy = Proxy::start(server.address())?;
     let root = zookeeper::unique_path();
-    let zookeeper = format!("session-timeout = \"4s\"\nroot = \"{root}\"");
-    let through = |connect| Setting { connect, zookeeper: &zookeeper, api: "" };
+    let through = |connect| Setting { connect, root: Some(&root), api: "" };
     let (cut_off, other) = tokio::try_join!(
         serve_as(through(proxy.address()), LOCK),
         serve_as(through(server.address()), LOCK),

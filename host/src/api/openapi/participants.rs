@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::components::{
     Components, any_of, count, described, duration, object, or_null, refer, text,
