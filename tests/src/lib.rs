@@ -15,7 +15,7 @@
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stock`] is a stock recipe in the test's own process, for operations that only a holder can call.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
-//! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
+//! - [`scratch`], [`ports`], [`launch`], [`frames`] and [`python`] are what the others stand on.
 //! - [`guide`] plays the pages of the guide, [`generated`] keeps files true that a program can write.
 //! - [`tidy`] checks the repository against its own style guide.
 //!
@@ -57,6 +57,7 @@ pub mod wire;
 
 pub mod outside;
 pub mod peers;
+pub mod python;
 
 pub mod patience;
 
