@@ -79,7 +79,7 @@ pub(super) fn add(paths: &mut Paths) {
     let end = of_one("end-participant", "End a participant")
         .is_done("Nothing of the participant is left.");
     paths.add(Method::Delete, PATH, end);
-    let renew = of_one("renew-lease", "Renew a lease").fails(&[Kind::Ended]).answers(
+    let renew = of_one("renew-lease", "Renew a lease").answers(
         200,
         "The lease begins again.",
         &refer(PARTICIPANT),
@@ -87,7 +87,6 @@ pub(super) fn add(paths: &mut Paths) {
     paths.add(Method::Put, format!("{PATH}/lease"), renew);
     let cancel = of_one("cancel-operation", "Cancel what is under way")
         .about("Harmless where no operation is under way.")
-        .fails(&[Kind::Ended])
         .is_done("No operation is under way any more.");
     paths.add(Method::Delete, format!("{PATH}/operation"), cancel);
     let follow = of_one("follow-participant", "Follow a participant")
@@ -95,13 +94,12 @@ pub(super) fn add(paths: &mut Paths) {
             "The first lines say where the participant stands, and the others what happens to it. A \
              follower does not keep the participant alive.",
         )
-        .fails(&[Kind::Ended])
         .streams("A stream that ends with the participant.", &refer(EVENT));
     paths.add(Method::Get, format!("{PATH}/events"), follow);
 }
 
 fn of_one(id: &str, summary: &str) -> Endpoint {
-    at_one(Endpoint::new(id, TAG, summary)).fails(&[Kind::NotFound])
+    at_one(Endpoint::new(id, TAG, summary)).fails(&[Kind::NotFound, Kind::Ended])
 }
 
 fn at_one(endpoint: Endpoint) -> Endpoint {
