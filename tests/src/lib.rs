@@ -11,6 +11,7 @@
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
 //! - [`outside`] has the tests of other clients run on the embedded server and on Apache ZooKeeper.
+//! - [`openapi`] has validators that are not ours look at the API's document, and at answers by it.
 //! - [`peers`] has Apache Curator and kazoo take part in the znodes that wok uses.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stock`] is a stock recipe in the test's own process, for operations that only a holder can call.
@@ -58,6 +59,8 @@ pub mod wire;
 pub mod outside;
 pub mod peers;
 pub mod python;
+
+pub mod openapi;
 
 pub mod patience;
 
