@@ -10,6 +10,8 @@ use wok_tests::openapi::{Exchange, document_problems, exchange_problems, of_stoc
 static DOCUMENT: LazyLock<Value> =
     LazyLock::new(|| of_stock_recipes().expect("the stock recipes are loaded"));
 
+type Damage = fn(&mut Value);
+
 /// Each exchange has the problems of which these are parts, in their order.
 #[track_caller]
 fn check(expected: &[(Exchange, &[&str])]) -> Result<()> {
@@ -32,7 +34,7 @@ fn the_document_of_all_stock_recipes_is_valid() -> Result<()> {
 
 #[test]
 fn a_damaged_document_is_refused() -> Result<()> {
-    let damages: [(fn(&mut Value), &str); 4] = [
+    let damages: [(Damage, &str); 4] = [
         (|it| it["info"] = json!({}), "'title' is a required property"),
         (|it| it["paths"]["/v1/host"]["get"]["responses"] = json!(7), "7"),
         (|it| it["paths"]["/v1/host"]["get"]["operationId"] = json!("get-health"), "get-health"),

@@ -77,7 +77,7 @@ pub(super) fn add(paths: &mut Paths) {
     );
     paths.add(Method::Get, PATH, get);
     let end = of_one("end-participant", "End a participant")
-        .is_done("Nothing of the participant is left.");
+        .acknowledges("Nothing of the participant is left.");
     paths.add(Method::Delete, PATH, end);
     let renew = of_one("renew-lease", "Renew a lease").answers(
         200,
@@ -87,7 +87,7 @@ pub(super) fn add(paths: &mut Paths) {
     paths.add(Method::Put, format!("{PATH}/lease"), renew);
     let cancel = of_one("cancel-operation", "Cancel what is under way")
         .about("Harmless where no operation is under way.")
-        .is_done("No operation is under way any more.");
+        .acknowledges("No operation is under way any more.");
     paths.add(Method::Delete, format!("{PATH}/operation"), cancel);
     let follow = of_one("follow-participant", "Follow a participant")
         .about(
