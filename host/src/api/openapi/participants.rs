@@ -36,7 +36,7 @@ pub(super) fn add_schemas(components: &mut Components) {
     let participant = object([
         ("participant", text("Its id.")),
         ("recipe", text("The recipe that it takes part in.")),
-        ("app", text("The app that it is of.")),
+        ("app", or_null(text("The app that it is of."))),
         ("uid", or_null(count("The user that the app runs as, where the host knows."))),
         ("pid", or_null(count("The app's process, where the host can see it."))),
         ("owner", text("What other contenders are told of it.")),
