@@ -12,11 +12,12 @@
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
 //! - [`outside`] has the tests of other clients run on the embedded server and on Apache ZooKeeper.
+//! - [`openapi`] has validators that are not ours look at the API's document, and at answers by it.
 //! - [`peers`] has Apache Curator and kazoo take part in the znodes that wok uses.
 //! - [`patience`] waits for facts, with a bound that only stops a hang.
 //! - [`stock`] is a stock recipe in the test's own process, for operations that only a holder can call.
 //! - [`stand_in`] is a session without a server, for measuring the host alone.
-//! - [`scratch`], [`ports`], [`launch`] and [`frames`] are what the others stand on.
+//! - [`scratch`], [`ports`], [`launch`], [`frames`] and [`python`] are what the others stand on.
 //! - [`guide`] plays the pages of the guide, [`generated`] keeps files true that a program can write.
 //! - [`tidy`] checks the repository against its own style guide.
 //!
@@ -59,6 +60,9 @@ pub mod wire;
 
 pub mod outside;
 pub mod peers;
+pub mod python;
+
+pub mod openapi;
 
 pub mod patience;
 

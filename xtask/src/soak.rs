@@ -166,6 +166,11 @@ const PARTS: &[Part] = &[
         about: "the tests of Debian's ZooKeeper client for Go, by one list of expected failures",
         play: Play::Tests(Purpose::Go),
     },
+    Part {
+        name: "openapi-client",
+        about: "a client for Python, generated from the API's document",
+        play: Play::Tests(Purpose::Test),
+    },
 ];
 
 #[derive(clap::Args)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::components::{Components, count, described, object, or_null, refer, text};
+use super::components::{Components, count, described, duration, object, or_null, refer, text};
 use super::endpoint::{Endpoint, Method, Paths};
 use super::errors::Kind;
 use super::events::EVENT;
@@ -14,10 +14,12 @@ pub(super) const TAG: &str = "Host";
 pub(super) fn add_schemas(components: &mut Components) {
     let health = object([("status", json!({ "type": "string", "const": "ok" }))]);
     components.keep(&["health"], health);
+    let readiness = object([("status", json!({ "type": "string", "const": "ready" }))]);
+    components.keep(&["readiness"], readiness);
     let session = object([
         ("session", text("Its id.")),
-        ("timeout", text("Its timeout, as ZooKeeper granted it.")),
-        ("state", text("How it stands.")),
+        ("timeout", duration("Its timeout, as ZooKeeper granted it.")),
+        ("state", json!({ "type": "string", "enum": ["connected", "suspended", "lost"] })),
         ("participants", count("How many participants belong to it.")),
     ]);
     components.keep(&["session"], described(session, "A session with ZooKeeper."));
@@ -119,7 +121,7 @@ pub(super) fn add(paths: &mut Paths) {
     let logs = Endpoint::new("read-logs", TAG, "Read the host's log")
         .about("For root and the host's own user.")
         .asks("lines", lines, &json!({ "type": "integer", "minimum": 0, "default": 100 }))
-        .asks("follow", more, &json!({ "type": "boolean" }))
+        .asks("follow", more, &json!({ "type": "boolean", "default": false }))
         .streams("The lines, the oldest first.", &refer("log-line"));
     paths.add(Method::Get, "/v1/logs", logs);
     let document = Endpoint::new("get-openapi", TAG, "This document").answers(
@@ -143,7 +145,7 @@ pub(super) fn add(paths: &mut Paths) {
     let readiness = Endpoint::new("get-readiness", TAG, "Whether a session is open").answers(
         200,
         "One is.",
-        &refer("health"),
+        &refer("readiness"),
     );
     paths.add(Method::Get, "/readyz", readiness);
 }

@@ -110,7 +110,7 @@ impl Endpoint {
     }
 
     /// Answers that it is done.
-    pub(super) fn is_done(self, words: &str) -> Self {
+    pub(super) fn acknowledges(self, words: &str) -> Self {
         self.response(204, json!({ "description": words }))
     }
 

@@ -45,14 +45,34 @@ pub(super) fn add(components: &mut Components) {
 
 /// A fencing token.
 fn fence() -> Value {
+    let words = "A fencing token: a number up to 2^53, a decimal string beyond. Of two claims one after \
+                 the other, the later has the higher one.";
+    described(number(), words)
+}
+
+/// A number of 64 bits.
+fn number() -> Value {
     json!({
         "anyOf": [
             { "type": "integer", "minimum": 0, "maximum": 1_u64 << 53 },
             { "type": "string", "pattern": "^[0-9]{16,20}$" },
         ],
-        "description": "A fencing token: a number up to 2^53, a decimal string beyond. Of two claims \
-                        one after the other, the later has the higher one.",
     })
+}
+
+/// An event that may say until when what is held may be relied on.
+fn dated(event: Value) -> Value {
+    let words = "Until when what is held may be relied on without hearing more: milliseconds of the \
+                 machine's clock `CLOCK_BOOTTIME`. Only while something is held.";
+    with(event, "deadline-boottime-ms", described(number(), words))
+}
+
+/// An event that may have one more key.
+fn with(mut event: Value, key: &str, schema: Value) -> Value {
+    if let Some(Value::Object(properties)) = event.get_mut("properties") {
+        properties.insert(key.to_owned(), schema);
+    }
+    event
 }
 
 fn claim() -> Value {
@@ -120,13 +140,10 @@ fn plain(name: &str) -> Value {
     let message = || text("What happened, for people.");
     match name {
         "joined" => {
+            let words = "The first line: the participant has joined.";
             let session = text("The session that the participant belongs to.");
-            let app = text("The app that the participant is of.");
-            event(
-                name,
-                "The first line: the participant has joined.",
-                [("session", session), ("app", app)],
-            )
+            let app = text("The app that the participant is of, to the app itself.");
+            with(event(name, words, [("session", session)]), "app", app)
         }
         "waiting" => {
             let words = "The participant stands in line.";
@@ -135,16 +152,17 @@ fn plain(name: &str) -> Value {
         "held" => {
             let path = text("The claim's znode.");
             let words = "The participant holds a claim.";
-            event(name, words, [("path", path), ("fence", refer("fence"))])
+            dated(event(name, words, [("path", path), ("fence", refer("fence"))]))
         }
         "timed-out" => {
             let words = "The timeout of the join's call has passed; `ended` follows.";
             event(name, words, [("operation", operation())])
         }
         "suspended" => {
-            event(name, "Contact with ZooKeeper is in doubt; what is held is still held.", [])
+            let words = "Contact with ZooKeeper is in doubt; what is held is still held.";
+            dated(event(name, words, []))
         }
-        "resumed" => event(name, "The doubt is over; what is held is still held.", []),
+        "resumed" => dated(event(name, "The doubt is over; what is held is still held.", [])),
         "released" => {
             let words = "The participant gave a claim up of its own will.";
             event(name, words, [("path", text("The claim's znode."))])
@@ -164,12 +182,13 @@ fn plain(name: &str) -> Value {
             event(name, "The module speaks.", [("name", said), ("detail", detail)])
         }
         "alive" => {
-            let mut alive = event(name, "The stream is alive; every 5 seconds.", []);
-            if let Some(Value::Object(properties)) = alive.get_mut("properties") {
-                let words = "How many lines this stream has missed, if any.";
-                properties.insert("dropped".to_owned(), described(refer("fence"), words));
-            }
-            alive
+            let alive = event(
+                name,
+                "The stream is alive; every 5 seconds, unless the join asks for another time.",
+                [],
+            );
+            let words = "How many lines this stream has missed, if any.";
+            dated(with(alive, "dropped", described(number(), words)))
         }
         _ => {
             let words = "How the participant ended: it left, it lost what it held or its session, or \

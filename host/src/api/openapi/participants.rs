@@ -36,7 +36,7 @@ pub(super) fn add_schemas(components: &mut Components) {
     let participant = object([
         ("participant", text("Its id.")),
         ("recipe", text("The recipe that it takes part in.")),
-        ("app", text("The app that it is of.")),
+        ("app", or_null(text("The app that it is of."))),
         ("uid", or_null(count("The user that the app runs as, where the host knows."))),
         ("pid", or_null(count("The app's process, where the host can see it."))),
         ("owner", text("What other contenders are told of it.")),
@@ -77,9 +77,9 @@ pub(super) fn add(paths: &mut Paths) {
     );
     paths.add(Method::Get, PATH, get);
     let end = of_one("end-participant", "End a participant")
-        .is_done("Nothing of the participant is left.");
+        .acknowledges("Nothing of the participant is left.");
     paths.add(Method::Delete, PATH, end);
-    let renew = of_one("renew-lease", "Renew a lease").fails(&[Kind::Ended]).answers(
+    let renew = of_one("renew-lease", "Renew a lease").answers(
         200,
         "The lease begins again.",
         &refer(PARTICIPANT),
@@ -87,21 +87,19 @@ pub(super) fn add(paths: &mut Paths) {
     paths.add(Method::Put, format!("{PATH}/lease"), renew);
     let cancel = of_one("cancel-operation", "Cancel what is under way")
         .about("Harmless where no operation is under way.")
-        .fails(&[Kind::Ended])
-        .is_done("No operation is under way any more.");
+        .acknowledges("No operation is under way any more.");
     paths.add(Method::Delete, format!("{PATH}/operation"), cancel);
     let follow = of_one("follow-participant", "Follow a participant")
         .about(
             "The first lines say where the participant stands, and the others what happens to it. A \
              follower does not keep the participant alive.",
         )
-        .fails(&[Kind::Ended])
         .streams("A stream that ends with the participant.", &refer(EVENT));
     paths.add(Method::Get, format!("{PATH}/events"), follow);
 }
 
 fn of_one(id: &str, summary: &str) -> Endpoint {
-    at_one(Endpoint::new(id, TAG, summary)).fails(&[Kind::NotFound])
+    at_one(Endpoint::new(id, TAG, summary)).fails(&[Kind::NotFound, Kind::Ended])
 }
 
 fn at_one(endpoint: Endpoint) -> Endpoint {

@@ -13,6 +13,10 @@ use super::modules::{Described, Module, refusal};
 /// How a call is bounded.
 const TIMEOUT: &str = "How long the call may take. Then the host withdraws it.";
 
+/// How often a stream speaks.
+const ALIVE: &str =
+    "How often the stream says that it is alive, from 100ms to 30s; every 5s if it is left out.";
+
 /// Adds the paths of all recipes, the joins before the calls: an id that two of them claim is the
 /// join's.
 pub(super) fn add(modules: &[Module<'_>], components: &mut Components, paths: &mut Paths) {
@@ -41,6 +45,7 @@ fn join(module: &Module<'_>, components: &mut Components) -> Endpoint {
     let endpoint = Endpoint::new(format!("join-{recipe}"), recipe, format!("Join {recipe}"))
         .about(paragraphs([Some(words), module.interface().docs.as_deref()]))
         .takes(Need::Optional, &request)
+        .asks("alive", ALIVE, &duration(ALIVE))
         .streams("A stream that ends with the participant.", &event)
         .answers(201, "The detached participant has joined.", &joined)
         .fails(&Kind::OF_CALLS);

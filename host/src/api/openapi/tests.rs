@@ -1,6 +1,7 @@
 //! The document of the stock recipes, and of recipes that claim the same names.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use super::*;
 use crate::guest::{
@@ -8,8 +9,8 @@ use crate::guest::{
 };
 use crate::modules::{ModuleSource, stock_names};
 
-/// The stock recipes, each of the name of its module.
-fn stock() -> Vec<(&'static str, Interface)> {
+/// The stock recipes, each of the name of its module. Compiling them takes its time.
+static STOCK: LazyLock<Vec<(&str, Interface)>> = LazyLock::new(|| {
     let limits = Limits::default();
     let engine = Engine::new(&EngineOptions {
         participants: 1,
@@ -24,10 +25,10 @@ fn stock() -> Vec<(&'static str, Interface)> {
         (name, Component::load(&engine, name, &bytes).unwrap().interface().clone())
     };
     stock_names().map(load).collect()
-}
+});
 
-fn interface(name: &str) -> Interface {
-    stock().into_iter().find(|(known, _)| *known == name).unwrap().1
+fn interface(name: &str) -> &'static Interface {
+    STOCK.iter().find(|(known, _)| *known == name).map(|(_, interface)| interface).unwrap()
 }
 
 fn document_of(recipes: &[(&str, &Interface)]) -> Value {
@@ -101,11 +102,10 @@ fn id_of<'a>(document: &'a Value, path: &str) -> &'a str {
 
 #[test]
 fn every_operation_of_every_stock_recipe_can_be_asked_for_in_every_way() {
-    let stock = stock();
-    let recipes: Vec<_> = stock.iter().map(|(name, interface)| (*name, interface)).collect();
+    let recipes: Vec<_> = STOCK.iter().map(|(name, interface)| (*name, interface)).collect();
     let document = document_of(&recipes);
     assert_eq!(problems(&document), Vec::<String>::new());
-    for (recipe, interface) in &stock {
+    for (recipe, interface) in &*STOCK {
         let join = &document["paths"][format!("/v1/recipes/{recipe}/join")]["post"];
         assert_eq!(join["operationId"], format!("join-{recipe}"));
         let request = &join["requestBody"]["content"]["application/json"]["schema"]["$ref"];
@@ -137,7 +137,7 @@ fn a_host_without_recipes_has_a_document_of_its_own_paths() {
 #[test]
 fn a_damaged_document_is_told() {
     let lock = interface("lock");
-    let good = document_of(&[("orders", &lock)]);
+    let good = document_of(&[("orders", lock)]);
     let check = |damage: &dyn Fn(&mut Value), expected: &str| {
         let mut document = good.clone();
         damage(&mut document);
@@ -161,7 +161,7 @@ fn a_damaged_document_is_told() {
 #[test]
 fn an_id_that_two_claim_is_the_joins() {
     let lock = interface("lock");
-    let document = document_of(&[("join", &lock), ("acquire", &lock), ("get", &lock)]);
+    let document = document_of(&[("join", lock), ("acquire", lock), ("get", lock)]);
     assert_eq!(problems(&document), Vec::<String>::new());
     assert_eq!(id_of(&document, "/v1/recipes/acquire/join"), "join-acquire");
     assert_eq!(id_of(&document, "/v1/recipes/join/call/acquire"), "join-acquire-2");
@@ -170,8 +170,8 @@ fn an_id_that_two_claim_is_the_joins() {
 #[test]
 fn recipes_of_one_module_share_its_types() {
     let lock = interface("lock");
-    let one = document_of(&[("orders", &lock)]);
-    let two = document_of(&[("bills", &lock), ("orders", &lock)]);
+    let one = document_of(&[("orders", lock)]);
+    let two = document_of(&[("bills", lock), ("orders", lock)]);
     assert_eq!(one["components"]["schemas"], two["components"]["schemas"]);
     assert_eq!(
         one["components"]["schemas"]["lock-grant"]["properties"]["path"]["description"],
@@ -187,7 +187,7 @@ fn types_that_differ_in_anything_have_names_of_their_own() {
     let Some(ValueType::Result { ok: Some(ok), .. }) = &mut acquire.result else { panic!() };
     let ValueType::Record(grant) = &mut **ok else { panic!() };
     grant.docs = Some("Ours.".to_owned());
-    let document = document_of(&[("orders", &lock), ("bills", &fork)]);
+    let document = document_of(&[("orders", lock), ("bills", &fork)]);
     assert_eq!(problems(&document), Vec::<String>::new());
     let schemas = &document["components"]["schemas"];
     assert_eq!(schemas["lock-grant"]["description"], "The lock, held.");
@@ -202,7 +202,7 @@ fn types_that_differ_in_anything_have_names_of_their_own() {
 #[test]
 fn a_participant_may_be_asked_what_several_recipes_understand_differently() {
     let (lock, locks) = (interface("lock"), interface("multi-lock"));
-    let document = document_of(&[("many", &locks), ("one", &lock)]);
+    let document = document_of(&[("many", locks), ("one", lock)]);
     let acquire = &document["paths"]["/v1/participants/{id}/acquire"]["post"];
     // The lock of one takes no arguments.
     assert_eq!(acquire["requestBody"]["required"], json!(false));
@@ -216,7 +216,7 @@ fn a_participant_may_be_asked_what_several_recipes_understand_differently() {
 
 #[test]
 fn the_cases_of_a_variant_are_told_from_those_of_others() {
-    let document = document_of(&[("count", &interface("counter"))]);
+    let document = document_of(&[("count", interface("counter"))]);
     let compared = document["components"]["schemas"]["counter-compared"]["anyOf"].as_array();
     let titles: Vec<_> = compared.unwrap().iter().filter_map(|it| it["title"].as_str()).collect();
     assert_eq!(titles, ["counter-compared-differs"]);

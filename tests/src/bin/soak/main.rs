@@ -6,6 +6,7 @@
 mod faults;
 mod go_zookeeper;
 mod hostile_neighbours;
+mod openapi_client;
 mod partitions;
 
 use anyhow::{Result, bail};
@@ -18,6 +19,7 @@ const PARTS: &[Part] = &[
     ("partitions", partitions::play),
     ("faults", faults::play),
     ("go-zookeeper", go_zookeeper::play),
+    ("openapi-client", openapi_client::play),
 ];
 
 /// How a part is played.
