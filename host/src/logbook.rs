@@ -56,19 +56,21 @@ impl Logbook {
     }
 
     fn write(&self, text: &Value) {
-        let mut text = line(text);
-        if text.len() > LONGEST {
-            text = Bytes::from_static(
-                b"{\"event\":\"log\",\"message\":\"a line of more than 8 KiB\"}\n",
-            );
+        let mut whole = line(text);
+        if whole.len() > LONGEST {
+            let part = |key: &str| text.get(key).cloned().unwrap_or(Value::Null);
+            whole = line(&json!({
+                "event": "log", "level": part("level"), "target": part("target"), "at": part("at"),
+                "message": format!("a line of {} bytes is not kept", whole.len()),
+            }));
         }
         let mut last = self.last();
         if last.len() >= KEPT {
             last.pop_front();
         }
-        last.push_back(text.clone());
+        last.push_back(whole.clone());
         // Mostly nobody follows.
-        self.next.send(text).ok();
+        self.next.send(whole).ok();
     }
 
     fn last(&self) -> MutexGuard<'_, VecDeque<Bytes>> {

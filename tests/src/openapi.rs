@@ -134,6 +134,27 @@ fn check(document: &Value, exchanges: &[Exchange]) -> Result<Vec<Vec<String>>> {
 /// # Errors
 /// If one of them cannot be loaded.
 pub fn of_stock_recipes() -> Result<Value> {
+    Ok(document(joins_of_stock_recipes()?.iter()))
+}
+
+/// The tables of a config with all stock recipes, each of the name of its module.
+///
+/// # Errors
+/// If one of them cannot be loaded.
+pub fn config_of_stock_recipes() -> Result<String> {
+    let tables = joins_of_stock_recipes()?.into_iter().map(|join| {
+        let settings = needed(join.module.interface());
+        let settings = settings.as_object().into_iter().flatten();
+        let settings: Vec<_> = settings.map(|(key, value)| format!("{key} = {value}")).collect();
+        let (name, settings) = (join.recipe, settings.join(", "));
+        format!(
+            "[recipes.{name}]\nmodule = \"{name}\"\nmount = \"/{name}\"\nconfig = {{ {settings} }}\n"
+        )
+    });
+    Ok(tables.collect())
+}
+
+fn joins_of_stock_recipes() -> Result<Vec<Join>> {
     let limits = Limits::default();
     let engine = Engine::new(&EngineOptions {
         participants: 1,
@@ -157,8 +178,7 @@ pub fn of_stock_recipes() -> Result<Value> {
             witness: None,
         })
     });
-    let joins = joins.collect::<Result<Vec<_>>>()?;
-    Ok(document(joins.iter()))
+    joins.collect()
 }
 
 /// The settings that a module cannot do without. All of the stock recipes' are numbers.

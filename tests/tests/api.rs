@@ -9,6 +9,8 @@
 
 #[path = "api/ends.rs"]
 mod ends;
+#[path = "api/every_recipe.rs"]
+mod every_recipe;
 #[path = "api/losses.rs"]
 mod losses;
 #[path = "api/refusals.rs"]

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::lines::Happening;
 use crate::guest::Arguments;
-use crate::participant::{Answer, Call, CallError, Follower, Notice, Participant};
+use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
 use crate::registry::App;
 
 /// How long a participant lives that nobody renews.
@@ -198,8 +198,9 @@ pub(super) async fn attend(attending: Attending) {
         // rest are states.
         tokio::select! {
             biased;
-            () = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
+            why = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
                 is_leaving = true;
+                teller.note_why(why);
                 attendance.participant.leave();
             }
             notice = follower.next(), if teller.is_flushed() => match notice {
@@ -224,12 +225,12 @@ pub(super) async fn attend(attending: Attending) {
     teller.finish().await;
 }
 
-/// Completes when nothing keeps the participant any more.
+/// Completes when nothing keeps the participant any more; answers why.
 async fn until_unkept(
     attendance: &Attendance,
     listening: Option<&mpsc::Sender<Bytes>>,
     over: &CancellationToken,
-) {
+) -> &'static str {
     let spent = async {
         match &attendance.lease {
             Some(lease) => lease.until_spent().await,
@@ -242,16 +243,16 @@ async fn until_unkept(
             None => pending().await,
         }
     };
-    tokio::select! {
-        () = spent => tracing::info!(
-            recipe = attendance.recipe,
-            participant = attendance.participant.id(),
-            "the lease has passed without a renewal"
-        ),
-        () = closed => {}
-        () = attendance.leaving.cancelled() => {}
-        () = over.cancelled() => {}
-    }
+    let why = tokio::select! {
+        biased;
+        () = attendance.leaving.cancelled() => "its app has ended it",
+        () = closed => "its app has closed the connection, or has ended",
+        () = spent => "its lease has passed without a renewal",
+        () = over.cancelled() => "the daemon stops, or its session is over",
+    };
+    let (recipe, participant) = (&attendance.recipe, attendance.participant.id());
+    tracing::debug!(recipe, participant, why, "an app's participant leaves");
+    why
 }
 
 type Calling<F> = Option<Pin<Box<F>>>;
@@ -281,6 +282,7 @@ struct Teller<'a> {
     waiting: VecDeque<Happening>,
     since: Instant,
     is_alive_due: bool,
+    why: Option<&'static str>,
 }
 
 impl<'a> Teller<'a> {
@@ -292,7 +294,8 @@ impl<'a> Teller<'a> {
             (stream, alive)
         });
         let (waiting, since) = (VecDeque::new(), Instant::now());
-        let mut teller = Teller { attendance, stream, waiting, since, is_alive_due: false };
+        let mut teller =
+            Teller { attendance, stream, waiting, since, is_alive_due: false, why: None };
         let session = attendance.participant.session().id();
         let joined = Happening::new("joined").with("session", format!("{session:#x}"));
         teller.tell(joined.with("app", attendance.app.as_str()));
@@ -309,7 +312,16 @@ impl<'a> Teller<'a> {
     }
 
     fn tell_notice(&mut self, notice: &Notice) {
-        self.tell(Happening::of(notice));
+        let happening = Happening::of(notice);
+        self.tell(match (notice, self.why) {
+            (Notice::Ended(Ending::Left), Some(why)) => happening.with("message", why),
+            _ => happening,
+        });
+    }
+
+    /// Notes why the participant leaves.
+    fn note_why(&mut self, why: &'static str) {
+        self.why = Some(why);
     }
 
     fn tell_answer(&mut self, operation: &str, answer: Result<Answer, CallError>) -> Answered {

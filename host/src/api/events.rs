@@ -15,34 +15,38 @@ use tokio_util::sync::CancellationToken;
 use super::body::Asked;
 use super::caller::Caller;
 use super::desk::{Desk, may_see};
-use super::lines::{Happening, lines};
+use super::lines::{Happening, StreamOptions, lines};
 use super::problem::Problem;
 use super::routes::only;
 use crate::logbook::Logbook;
 use crate::registry::{Member, Told, Word};
-
-/// How often a stream that has nothing to tell says that it is alive.
-const ALIVE: Duration = Duration::from_secs(5);
 
 /// `GET /v1/participants/{id}/events`
 pub(super) async fn of_participant(
     State(desk): State<Arc<Desk>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path((id, part)): Path<(String, String)>,
+    Asked(options): Asked<StreamOptions>,
 ) -> Result<Response, Problem> {
     only("events", &part)?;
+    let alive = options.interval()?;
     let member = desk.member(&id, &caller.credentials)?;
     let (lines, response) = lines();
-    desk.tasks.spawn("follower", follow(member, lines, desk.stopping.clone()));
+    desk.tasks.spawn("follower", follow(member, lines, alive, desk.stopping.clone()));
     Ok(response)
 }
 
-async fn follow(member: Arc<Member>, lines: mpsc::Sender<Bytes>, stopping: CancellationToken) {
+async fn follow(
+    member: Arc<Member>,
+    lines: mpsc::Sender<Bytes>,
+    alive: Duration,
+    stopping: CancellationToken,
+) {
     let Member { presence, recipe, .. } = &*member;
     let mut follower = presence.follow();
     let session = format!("{:#x}", presence.session());
     let mut next = Some(Happening::new("joined").with("session", session));
-    let mut alive = interval(ALIVE);
+    let mut alive = interval(alive);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     alive.reset();
     let mut is_over = false;
@@ -77,27 +81,30 @@ async fn follow(member: Arc<Member>, lines: mpsc::Sender<Bytes>, stopping: Cance
 pub(super) async fn of_all(
     State(desk): State<Arc<Desk>>,
     Extension(caller): Extension<Arc<Caller>>,
-) -> Response {
+    Asked(options): Asked<StreamOptions>,
+) -> Result<Response, Problem> {
+    let alive = options.interval()?;
     let (lines, response) = lines();
     let told = desk.epochs.registry().follow();
     let stopping = desk.stopping.clone();
     desk.tasks.spawn("follower of all", async move {
-        let followed = follow_all(told, &caller, &lines);
+        let followed = follow_all(told, &caller, alive, &lines);
         tokio::select! {
             () = followed => {}
             () = lines.closed() => {}
             () = stopping.cancelled() => {}
         }
     });
-    response
+    Ok(response)
 }
 
 async fn follow_all(
     mut told: tokio::sync::broadcast::Receiver<Told>,
     caller: &Caller,
+    alive: Duration,
     lines: &mpsc::Sender<Bytes>,
 ) {
-    let mut alive = interval(ALIVE);
+    let mut alive = interval(alive);
     alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     alive.reset();
     let mut dropped = 0;
@@ -118,7 +125,7 @@ async fn follow_all(
             _ = alive.tick() => {
                 let alive = Happening::new("alive");
                 let alive = if dropped > 0 { alive.with("dropped", dropped) } else { alive };
-                alive.line("", "")
+                alive.line_of_all()
             }
         };
         if lines.send(line).await.is_err() {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::answer::json_response;
+use super::caller::Caller;
 use super::desk::Desk;
 use super::openapi;
 use super::problem::Problem;
@@ -55,6 +56,10 @@ fn session_as_json(session: &Session) -> Value {
 }
 
 /// `GET /v1/openapi.json`
-pub(super) async fn describe(State(desk): State<Arc<Desk>>) -> Response {
-    json_response(StatusCode::OK, &openapi::document(desk.epochs.recipes()))
+pub(super) async fn describe(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Response {
+    let recipes = desk.recipes(&caller.credentials).map(|(join, _)| join);
+    json_response(StatusCode::OK, &openapi::document(recipes))
 }

@@ -1,7 +1,6 @@
 //! Joining a recipe.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
@@ -15,7 +14,7 @@ use super::attendance::{Attendance, Attending, Lease, Opening, Stream, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
-use super::lines::lines;
+use super::lines::{StreamOptions, lines};
 use super::participants::held_as_json;
 use super::problem::Problem;
 use crate::config::spell_duration;
@@ -26,14 +25,6 @@ use crate::registry::{App, By};
 
 /// Longest text that an app says of itself: it stands in znodes and in tables.
 const LONGEST: usize = 200;
-
-/// How often a stream says that it is alive, unless the app asks for another time: often enough for a
-/// person who looks, and for what is in between not to take the connection for dead.
-const ALIVE: Duration = Duration::from_secs(5);
-
-/// What an app can ask for instead.
-const ALIVES: std::ops::RangeInclusive<Duration> =
-    Duration::from_millis(100)..=Duration::from_secs(30);
 
 /// What a join can say.
 #[derive(Debug, Default, Deserialize)]
@@ -48,24 +39,19 @@ pub(super) struct JoinRequest {
     owner: Option<String>,
 }
 
-/// What stands behind the question mark.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) struct JoinOptions {
-    alive: Option<String>,
-}
-
 /// `POST /v1/recipes/{recipe}/join`
 pub(super) async fn join(
     State(desk): State<Arc<Desk>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path(recipe): Path<String>,
-    Asked(options): Asked<JoinOptions>,
+    Asked(options): Asked<StreamOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
+    // Before anything is refused: an app may be told only when it has sent all that it sends.
+    let asked = body::read_as(request).await;
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
-    let JoinRequest { call, timeout, lease, detached, app, owner } = body::read_as(request).await?;
-    let alive = alive(options.alive.as_deref())?;
+    let JoinRequest { call, timeout, lease, detached, app, owner } = asked?;
+    let alive = options.interval()?;
     let lease = lease.map(|text| body::duration("lease", &text)).transpose()?;
     let opening = match call {
         Some(call) => Some(Opening {
@@ -139,7 +125,7 @@ async fn answer_detached(
         "participant": attendance.participant.id(),
         "recipe": attendance.recipe,
         "value": value,
-        "held": presence.held().as_ref().map(held_as_json),
+        "held": held_as_json(&presence),
         "lease": lease,
     });
     Ok(json_response(StatusCode::CREATED, &body))
@@ -150,15 +136,6 @@ async fn left(attendance: &Attendance, problem: Problem) -> Problem {
     attendance.leaving.cancel();
     attendance.ended.cancelled().await;
     problem
-}
-
-fn alive(text: Option<&str>) -> Result<Duration, Problem> {
-    let Some(text) = text else { return Ok(ALIVE) };
-    let alive = body::duration("alive", text)?;
-    match ALIVES.contains(&alive) {
-        true => Ok(alive),
-        false => Err(Problem::bad_request("`alive` is from \"100ms\" to \"30s\"")),
-    }
 }
 
 /// The call: an operation's name, or an object of its name and its arguments.

@@ -1,21 +1,56 @@
 //! What is told as it happens: flat JSON objects, one a line.
 
+use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::Frame;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::body;
+use super::problem::Problem;
 use crate::clock::Boottime;
 use crate::guest::values::unsigned;
 use crate::participant::{Ending, Notice, detail_as_json};
 use crate::session::Held;
+
+/// How often a stream says that it is alive, unless the app asks for another time: often enough for a
+/// person who looks, and for what is in between not to take the connection for dead.
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// What an app can ask for instead.
+const ALIVES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(30);
+
+/// What stands behind the question mark of a stream.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct StreamOptions {
+    alive: Option<String>,
+}
+
+impl StreamOptions {
+    /// How often the stream says that it is alive.
+    pub(super) fn interval(&self) -> Result<Duration, Problem> {
+        let Some(text) = &self.alive else { return Ok(ALIVE) };
+        let alive = body::duration("alive", text)?;
+        match ALIVES.contains(&alive) {
+            true => Ok(alive),
+            false => Err(Problem::bad_request("`alive` is from \"100ms\" to \"30s\"")),
+        }
+    }
+}
+
+/// An instant of the clock that all processes of a machine share, in milliseconds.
+pub(super) fn millis(instant: Boottime) -> Value {
+    unsigned(instant.as_nanos() / 1_000_000)
+}
 
 /// What happened, without who and when.
 #[derive(Debug, Clone)]
@@ -48,9 +83,7 @@ impl Happening {
     /// processes of a machine share.
     pub(super) fn until(self, deadline: Option<Boottime>) -> Self {
         match deadline {
-            Some(deadline) => {
-                self.with("deadline-boottime-ms", unsigned(deadline.as_nanos() / 1_000_000))
-            }
+            Some(deadline) => self.with("deadline-boottime-ms", millis(deadline)),
             None => self,
         }
     }
@@ -85,11 +118,14 @@ impl Happening {
 
     /// The line of it.
     pub(super) fn line(self, recipe: &str, participant: &str) -> Bytes {
+        self.with("recipe", recipe).with("participant", participant).line_of_all()
+    }
+
+    /// The line of what happens to no participant.
+    pub(super) fn line_of_all(self) -> Bytes {
         let Happening { event, more: mut line } = self;
         let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        for (key, value) in
-            [("event", event), ("recipe", recipe), ("participant", participant), ("at", &now)]
-        {
+        for (key, value) in [("event", event), ("at", &now)] {
             line.insert(key.to_owned(), json!(value));
         }
         Bytes::from(format!("{}\n", Value::Object(line)))

@@ -35,10 +35,10 @@ pub(super) async fn of_participant(
     Asked(options): Asked<CallOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
+    let given = body::read(request).await;
     let attendance = desk.attendance(&id, &caller.credentials)?;
     let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
-    let deadline = body::deadline(options.timeout.as_deref())?;
-    let given = body::read(request).await?;
+    let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
     let arguments = arguments(&join.module, &operation, &given)?;
     attendance.renew();
     let presence = attendance.participant.presence();
@@ -66,9 +66,9 @@ pub(super) async fn of_recipe(
     Asked(options): Asked<CallOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
+    let given = body::read(request).await;
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
-    let deadline = body::deadline(options.timeout.as_deref())?;
-    let given = body::read(request).await?;
+    let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
     let arguments = arguments(&join.module, &operation, &given)?;
     let app = app_of(&caller, None)?;
     let owner = owner_of(join, &app);

@@ -11,10 +11,12 @@ use super::answer::json_response;
 use super::attendance::Attendance;
 use super::caller::Caller;
 use super::desk::{Desk, may_see};
+use super::lines::millis;
 use super::problem::Problem;
 use super::routes::only;
 use crate::config::spell_duration;
 use crate::guest::values::unsigned;
+use crate::participant::Presence;
 use crate::registry::{By, Member};
 use crate::session::{Ahead, Held};
 
@@ -75,14 +77,14 @@ pub(super) async fn end(
 fn as_json(desk: &Desk, member: &Member) -> Value {
     let Member { presence, recipe, owner, by, since } = member;
     let standing = presence.standing();
-    let held = presence.held();
-    let waiting = standing.waiting.as_ref().filter(|_| held.is_none());
-    let state = match (&standing.ending, &held, waiting) {
-        (Some(_), ..) => "ended",
-        _ if standing.is_suspended => "suspended",
-        (None, Some(_), _) => "held",
-        (None, None, Some(_)) => "waiting",
-        (None, None, None) => "joined",
+    let held = held_as_json(presence);
+    let waiting = standing.waiting.as_ref().filter(|_| held.is_null());
+    let state = match &standing.ending {
+        Some(_) => "ended",
+        None if standing.is_suspended => "suspended",
+        None if !held.is_null() => "held",
+        None if waiting.is_some() => "waiting",
+        None => "joined",
     };
     let (by, app) = match by {
         By::Host => ("daemon", None),
@@ -101,7 +103,7 @@ fn as_json(desk: &Desk, member: &Member) -> Value {
         "since": humantime::format_rfc3339_millis(*since).to_string(),
         "state": state,
         "waiting": waiting.map(|path| json!({ "path": path, "behind": behind })),
-        "held": held.as_ref().map(held_as_json),
+        "held": held,
         "operation": standing.operation,
         "lease": lease_of(desk.attendances.find(presence.id()).as_deref()),
         "by": by,
@@ -113,7 +115,13 @@ fn lease_of(attendance: Option<&Attendance>) -> Option<String> {
     Some(spell_duration(lease.length))
 }
 
-/// What is held.
-pub(super) fn held_as_json(held: &Held) -> Value {
-    json!({ "path": held.path, "fence": unsigned(held.fence) })
+/// What a participant holds, and until when that may be relied on without hearing more; null if it
+/// holds nothing.
+pub(super) fn held_as_json(presence: &Presence) -> Value {
+    // The deadline first: what is held after it was asked for is held until then.
+    let deadline = presence.tenure();
+    let Some((Held { path, fence }, deadline)) = presence.held().zip(deadline) else {
+        return Value::Null;
+    };
+    json!({ "path": path, "fence": unsigned(fence), "deadline-boottime-ms": millis(deadline) })
 }

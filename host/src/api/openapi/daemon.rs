@@ -62,10 +62,6 @@ fn recipe() -> Value {
                 "description": "The SHA-256 of its module.",
             }),
         ),
-        (
-            "claims",
-            json!({ "type": "boolean", "description": "Whether something can be held by it." }),
-        ),
         ("participants", count("How many take part.")),
         (
             "runs",
