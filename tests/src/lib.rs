@@ -8,6 +8,7 @@
 //! - [`admin`] looks at the tree and expires sessions, without any code of wok.
 //! - [`proxy`] stands between a client and a server, understands their frames and breaks them.
 //! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
+//! - [`stubborn`] has commands that do not end when they are asked to, and looks whether they did.
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
 //! - [`outside`] has the tests of other clients run on the embedded server and on Apache ZooKeeper.
@@ -50,6 +51,7 @@ pub mod admin;
 pub mod proxy;
 
 pub mod process;
+pub mod stubborn;
 
 pub mod authors;
 
