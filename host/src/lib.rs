@@ -13,6 +13,7 @@
 //! - [`epochs`]: the sessions that are open, and the recipes that can be joined on them.
 //! - [`holding`]: from "held" to a running command and back.
 //! - [`daemon`]: which participants should run.
+//! - [`client`]: a client of the daemon's local API.
 //! - [`simulation`]: the same participants over a simulated ensemble.
 //! - [`scaffold`]: recipe crates that stand alone, for `wok new`.
 //! - [`cli`]: one file per command.
@@ -48,6 +49,8 @@ pub mod epochs;
 pub mod holding;
 
 pub mod daemon;
+
+pub mod client;
 
 pub mod simulation;
 
