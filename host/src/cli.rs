@@ -1,23 +1,31 @@
 //! The command line: one file per command.
 
+mod api;
 mod build;
 mod call;
+mod colour;
 mod connect;
+mod daemon_call;
+mod events;
 mod exit;
 mod hold;
 mod inspect;
 mod joining;
 mod json_lines;
+mod logs;
 mod new;
 mod next;
 mod output;
 mod promise;
+mod ps;
 mod run;
 mod shorthand;
 mod signals;
 mod stderr;
 mod test;
+mod told;
 mod validate;
+mod way;
 mod zookeeper;
 
 use std::ffi::OsString;
@@ -25,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-pub use exit::Failure;
+pub use exit::{Failure, LossInWords};
 use output::{Output, Printer};
 
 /// Holds ZooKeeper recipes - locks, elections - for programs in any language.
@@ -35,9 +43,11 @@ use output::{Output, Printer};
 /// Hand WOK_FENCE to whatever you write to, and have it refuse lower ones.
 #[derive(Debug, Parser)]
 #[command(name = "wok", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit codes of its own: 64 usage, 69 ZooKeeper unreachable or refusing, \
+#[command(
+    after_help = "Exit codes of its own: 64 usage, 69 ZooKeeper or the daemon unreachable or refusing, \
     70 the module failed, 75 not acquired in time, 76 the claim was lost, 78 configuration. \
-    Otherwise the command's own; 126 and 127 as a shell if it cannot be started.")]
+    Otherwise the command's own; 126 and 127 as a shell if it cannot be started."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -65,6 +75,9 @@ enum Command {
     Elect(shorthand::Arguments),
     Hold(hold::Arguments),
     Call(call::Arguments),
+    Ps(ps::Arguments),
+    Events(events::Arguments),
+    Logs(logs::Arguments),
     Run(run::Arguments),
     Validate(validate::Arguments),
     New(new::Arguments),
@@ -87,6 +100,9 @@ pub fn main() -> ExitCode {
         Command::Elect(arguments) => arguments.execute("leader-election", "volunteer", &printer),
         Command::Hold(arguments) => arguments.execute(&printer),
         Command::Call(arguments) => arguments.execute(&printer),
+        Command::Ps(arguments) => arguments.execute(&printer),
+        Command::Events(arguments) => arguments.execute(&printer),
+        Command::Logs(arguments) => arguments.execute(&printer),
         Command::Run(arguments) => arguments.execute(&printer),
         Command::Validate(arguments) => arguments.execute(&printer),
         Command::New(arguments) => arguments.execute(&printer),
