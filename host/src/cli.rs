@@ -4,6 +4,7 @@ mod api;
 mod build;
 mod call;
 mod colour;
+mod completions;
 mod connect;
 mod daemon_call;
 mod events;
@@ -13,6 +14,7 @@ mod inspect;
 mod joining;
 mod json_lines;
 mod logs;
+mod man;
 mod new;
 mod next;
 mod output;
@@ -31,7 +33,7 @@ mod zookeeper;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::{Failure, LossInWords};
 use output::{Output, Printer};
@@ -86,6 +88,8 @@ enum Command {
     Test(test::Arguments),
     #[command(name = "zookeeper")]
     ZooKeeper(zookeeper::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs the command line and answers the exit code.
@@ -110,6 +114,8 @@ pub fn main() -> ExitCode {
         Command::Inspect(arguments) => arguments.execute(&printer),
         Command::Test(arguments) => arguments.execute(&printer),
         Command::ZooKeeper(arguments) => arguments.execute(&printer),
+        Command::Completions(arguments) => arguments.execute(Arguments::command()),
+        Command::Man(arguments) => arguments.execute(Arguments::command()),
     };
     let code = match outcome {
         Ok(code) => code,
