@@ -12,7 +12,6 @@ mod exit;
 mod hold;
 mod inspect;
 mod joining;
-mod json_lines;
 mod logs;
 mod man;
 mod new;

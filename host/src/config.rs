@@ -4,11 +4,13 @@
 //! and reads nothing but files: nothing connects before the whole file is known to be good.
 //!
 //! Code map: [`Config::load`] reads the file into a `document`, its `section`s are taken apart by
-//! `zookeeper`, `engine` and `recipe`, and what they find goes to a `report`.
+//! `zookeeper`, `engine`, `api` and `recipe`, and what they find goes to a `report`.
 //!
 //! Deliberately absent: environment interpolation, includes, and secrets in the file itself.
 
 mod activity;
+mod allow;
+mod api;
 mod connect_string;
 mod credentials;
 mod document;
@@ -35,6 +37,8 @@ use report::Report;
 use section::{Key, Section};
 
 pub use activity::{Run, StopSignal, WhileHeld};
+pub use allow::Allow;
+pub use api::{Api, Http};
 pub use connect_string::{Connect, ConnectString};
 pub use credentials::parse_login;
 pub use engine::Engine;
@@ -52,6 +56,7 @@ pub use zookeeper::ZooKeeper;
 const MAX_BYTES: u64 = 1024 * 1024;
 
 const ZOOKEEPER: Key = Key::new("zookeeper", "{ connect = \"zk1:2181\" }");
+const API: Key = Key::new("api", "{ socket = \"/run/wok/wok.sock\" }");
 const ENGINE: Key = Key::new("engine", "{ participants = 10000 }");
 const RECIPES: Key =
     Key::new("recipes", "{ orders = { module = \"lock\", mount = \"/locks/orders\" } }");
@@ -63,6 +68,8 @@ pub struct Config {
     pub zookeeper: ZooKeeper,
     /// What the process sets aside for guests.
     pub engine: Engine,
+    /// Where apps reach the host, if they can.
+    pub api: Option<Api>,
     /// The recipes in the order of the file.
     pub recipes: Vec<Recipe>,
 }
@@ -200,6 +207,13 @@ fn validate(mut root: Section<'_>, directory: &Path, report: &mut Report<'_>) ->
         Some(field) => field.section(report).and_then(|section| engine::validate(section, report)),
         None => Some(Engine::default()),
     };
+    let api = match root.field(&API) {
+        Some(field) => field
+            .section(report)
+            .and_then(|section| api::validate(section, directory, report))
+            .map(Some),
+        None => Some(None),
+    };
     let surroundings = recipe::Surroundings {
         directory,
         root: zookeeper.root.as_ref(),
@@ -218,12 +232,6 @@ fn validate(mut root: Section<'_>, directory: &Path, report: &mut Report<'_>) ->
             Some(Vec::new())
         }
     };
-    root.reserved(
-        "api",
-        "the local API is not in this version",
-        "leave the table out; a recipe with `run` needs no API",
-        report,
-    );
     root.finish(report);
     let is_table = recipes.is_some();
     let (whole, for_modules): (Vec<_>, Vec<_>) =
@@ -231,7 +239,7 @@ fn validate(mut root: Section<'_>, directory: &Path, report: &mut Report<'_>) ->
     let whole: Option<Vec<Recipe>> = whole.into_iter().collect();
     let config = || {
         let recipes = whole.filter(|_| is_table)?;
-        Some(Config { zookeeper: zookeeper.zookeeper?, engine: engine?, recipes })
+        Some(Config { zookeeper: zookeeper.zookeeper?, engine: engine?, api: api?, recipes })
     };
     Validated { config: config(), recipes: for_modules.into_iter().flatten().collect() }
 }

@@ -15,9 +15,24 @@ use tokio_util::sync::CancellationToken;
 
 pub use prepare::{PrepareError, Prepared, findings_about_modules};
 
+use crate::api::{Api, BindError};
+use crate::descriptors;
 use crate::holding::Keep;
+use crate::logbook::Logbook;
 use crate::session::ConnectError;
 use crate::tasks::Tasks;
+
+/// Why the daemon ended before it was asked to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Apps cannot reach it.
+    #[error(transparent)]
+    Api(#[from] BindError),
+    /// The servers refuse it.
+    #[error(transparent)]
+    Refused(#[from] ConnectError),
+}
 
 /// Runs until `shutdown` is cancelled, then releases everything in order: commands are stopped,
 /// participants leave, the session is closed.
@@ -26,13 +41,34 @@ use crate::tasks::Tasks;
 /// is left of its command.
 ///
 /// # Errors
-/// The servers refuse the credentials: trying again would not help.
+/// The API cannot be served, or the servers refuse the credentials: trying again would not help.
 ///
 /// # Cancellation
 /// Do not drop it; cancel `shutdown`.
-pub async fn run(prepared: Prepared, shutdown: &CancellationToken) -> Result<(), ConnectError> {
-    let Prepared { epochs, kept } = prepared;
+pub async fn run(
+    prepared: Prepared,
+    logbook: Arc<Logbook>,
+    shutdown: &CancellationToken,
+) -> Result<(), RunError> {
+    let Prepared { epochs, kept, api, served } = prepared;
     let epochs = Arc::new(epochs);
+    let apps = Tasks::on(Handle::current());
+    if let Some(config) = api {
+        // Two for each app: its connection, and its process.
+        let most = descriptors::raise();
+        let wanted = u64::from(config.connections) * 2;
+        if let Some(most) = most.filter(|most| *most < wanted) {
+            tracing::warn!(
+                open_files = most,
+                connections = config.connections,
+                "not all connections of the API can be served: raise the limit of open files"
+            );
+        }
+        let api = Api::bind(&config).await?;
+        tracing::info!(socket = %api.path().display(), "the API is served");
+        let (epochs, stopping) = (Arc::clone(&epochs), epochs.stopping().clone());
+        apps.spawn("api", async move { api.serve(epochs, served, logbook, &stopping).await });
+    }
     let recipes = Tasks::on(Handle::current());
     for kept in kept {
         recipes.spawn("recipe", Keep::new(Arc::clone(&epochs), kept).run());
@@ -40,9 +76,10 @@ pub async fn run(prepared: Prepared, shutdown: &CancellationToken) -> Result<(),
     let outcome = epochs.keep_open(shutdown).await;
     // No other session comes: a recipe that has ended its part in this one is done.
     recipes.join().await;
+    apps.join().await;
     epochs.close().await;
     epochs.host().shut_down().await;
-    outcome
+    Ok(outcome?)
 }
 
 /// Who keeps a participant, in words for other contenders.

@@ -34,6 +34,7 @@ use crate::backoff::Backoff;
 use crate::config::spell_duration;
 use crate::host::Host;
 use crate::participant::{Follower, Join, Participant};
+use crate::registry::Registry;
 use crate::session::{ConnectError, Session};
 use crate::tasks::Tasks;
 use joining::Widening;
@@ -61,6 +62,7 @@ pub struct Epochs {
     widening: Mutex<Widening>,
     /// One for each session.
     attendants: Tasks,
+    registry: Arc<Registry>,
 }
 
 impl Epochs {
@@ -73,6 +75,7 @@ impl Epochs {
             open: Arc::default(),
             widening: Mutex::default(),
             attendants: Tasks::on(Handle::current()),
+            registry: Arc::default(),
         }
     }
 
@@ -84,6 +87,21 @@ impl Epochs {
     /// The recipes that can be joined, by name.
     pub fn recipes(&self) -> impl Iterator<Item = &Join> {
         self.recipes.values()
+    }
+
+    /// The recipe of that name.
+    pub fn recipe(&self, name: &str) -> Option<&Join> {
+        self.recipes.get(name)
+    }
+
+    /// Who takes part in what.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// The sessions that are open.
+    pub fn sessions(&self) -> Vec<Arc<Session>> {
+        self.open.sessions()
     }
 
     /// The host.

@@ -81,6 +81,7 @@ use self::terminal::Terminal;
 use self::traces::Traces;
 use self::watchdog::Arguments;
 use crate::clock::Boottime;
+use crate::descriptors;
 
 /// How late the guardian's report may be before wok helps; also how often wok looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -204,6 +205,7 @@ impl Guardian {
         // Not by its path: that may lead to a newer binary, which speaks another protocol.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(watchdog::SHOWN).arg(watchdog::NAME).args(arguments.write());
+        command.envs(descriptors::memo());
         command.envs(env);
         // A group of its own: who kills or stops the whole of wok's job does not reach it.
         command.stdin(Stdio::from(theirs)).process_group(0).kill_on_drop(false);

@@ -72,7 +72,7 @@ pub use mount::{Mount, PathError};
 pub use scope::OperationScope;
 pub use sections::custom_section;
 pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance, Voice};
-pub use value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
+pub use value_type::{Case, Field, Label, Labels, RecordType, TypeName, ValueType, VariantType};
 pub use wit_docs::DocState;
 pub use witness::Witness;
 pub(crate) use witness::{HOST_CALLS, KILLED};

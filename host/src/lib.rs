@@ -10,8 +10,10 @@
 //! - [`participant`]: one component instance with its task, its mailbox and its followers.
 //! - [`guardian`]: a process that ends a command with its claim.
 //! - [`config`]: TOML to validated types.
+//! - [`registry`]: who takes part in what.
 //! - [`epochs`]: the sessions that are open, and the recipes that can be joined on them.
 //! - [`holding`]: from "held" to a running command and back.
+//! - [`api`]: HTTP over a Unix socket, for apps of any language.
 //! - [`daemon`]: which participants should run.
 //! - [`client`]: a client of the daemon's local API.
 //! - [`simulation`]: the same participants over a simulated ensemble.
@@ -28,6 +30,8 @@
 
 mod backoff;
 pub mod clock;
+mod descriptors;
+pub mod logbook;
 mod near;
 mod plain_text;
 pub mod tasks;
@@ -44,9 +48,13 @@ pub mod config;
 pub mod guardian;
 pub mod host;
 
+pub mod registry;
+
 pub mod epochs;
 
 pub mod holding;
+
+pub mod api;
 
 pub mod daemon;
 

@@ -7,8 +7,10 @@
 
 mod alarm;
 mod call;
+mod line;
 mod mailbox;
 mod notice;
+mod presence;
 mod task;
 mod voice;
 
@@ -18,7 +20,10 @@ use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub use call::{Answer, Call, CallError};
-pub use notice::{Ending, Follower, Loss, Notice, detail_as_json};
+pub(crate) use line::Listener;
+pub use line::{Follower, Standing};
+pub use notice::{Ending, Loss, Notice, detail_as_json};
+pub use presence::Presence;
 
 use crate::clock::Boottime;
 use crate::guest::{
@@ -28,8 +33,8 @@ use crate::guest::{
 use crate::session::{Failure, Held, Seat, SeatLimits, Session};
 use crate::tasks::Tasks;
 use call::Request;
+use line::Line;
 use mailbox::{Mailbox, mailbox};
-use notice::Line;
 use task::Task;
 use voice::ParticipantVoice;
 
@@ -72,6 +77,7 @@ pub struct Participant {
     /// this handle.
     seat: Weak<Seat>,
     session: Arc<Session>,
+    line: Line,
 }
 
 impl Participant {
@@ -132,7 +138,7 @@ impl Participant {
             task.run(starting.await).await;
         });
         let (seat, session) = (Arc::downgrade(&seat), Arc::clone(session));
-        (Participant { id, mailbox, seat, session }, follower)
+        (Participant { id, mailbox, seat, session, line }, follower)
     }
 
     /// The participant's id.
@@ -192,6 +198,12 @@ impl Participant {
             let session = session.upgrade().filter(|_| holds(&seat))?;
             Some(session.deadline())
         }
+    }
+
+    /// The participant as others of this host see it.
+    pub fn presence(&self) -> Presence {
+        let (id, seat) = (Arc::clone(&self.id), Weak::clone(&self.seat));
+        Presence::new(id, self.line.clone(), seat, self.session.id())
     }
 
     /// The session it belongs to.

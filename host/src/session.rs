@@ -20,6 +20,7 @@
 //!
 //! Deliberately absent: names of recipes, mounts, configuration files, WebAssembly.
 
+mod ahead;
 mod bounds;
 mod budget;
 mod claims;
@@ -57,6 +58,7 @@ mod watch;
 mod watched;
 mod writes;
 
+pub use ahead::Ahead;
 pub use claims::{Fence, Held};
 pub use contact::ContactRule;
 pub use contend::{ContenderName, UuidForm};

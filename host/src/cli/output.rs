@@ -5,18 +5,21 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use super::colour::Paint;
 use super::exit::{Failure, LossInWords};
-use super::json_lines::JsonLines;
 use super::{stderr, told};
 use crate::client::Told;
 use crate::guest::values::unsigned;
+use crate::logbook::{IntoLogbook, JsonLines, Logbook};
 use crate::participant::{Notice, detail_as_json};
 use crate::plain_text;
 use crate::session::Held;
@@ -234,16 +237,23 @@ pub(super) const LOG_FOR_ONE: &str = "error,wok::recipe=warn,wok::guest=warn";
 
 /// Writes the log to standard error, as much of it as `WOK_LOG` asks for.
 pub(super) fn log_to_stderr(otherwise: &str, output: Output) {
+    log_to_stderr_and(None, otherwise, output);
+}
+
+/// Writes the log to standard error and into a logbook.
+pub(super) fn log_to_stderr_and(logbook: Option<Arc<Logbook>>, otherwise: &str, output: Output) {
     let filter = EnvFilter::try_from_env("WOK_LOG").unwrap_or_else(|_| EnvFilter::new(otherwise));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_ansi(Paint::of(&io::stderr()) == Paint::Coloured)
         .with_writer(|| stderr::Log);
-    // Only the first of a process counts, and there is one.
-    match output {
-        Output::Text => log.try_init().ok(),
-        Output::Json => log.event_format(JsonLines).try_init().ok(),
+    let lines = match output {
+        Output::Text => lines.boxed(),
+        Output::Json => lines.event_format(JsonLines).boxed(),
     };
+    let log =
+        tracing_subscriber::registry().with(filter).with(lines).with(logbook.map(IntoLogbook));
+    // Only the first of a process counts, and there is one.
+    log.try_init().ok();
 }
 
 fn dropped(lines: u64) -> String {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 use rustix::process::Signal;
@@ -13,8 +14,9 @@ use super::exit::{self, Failure};
 use super::output::Printer;
 use super::signals;
 use crate::config::{Config, ConfigErrors, Connect, Loaded};
-use crate::daemon::{self, PrepareError, Prepared};
+use crate::daemon::{self, PrepareError, Prepared, RunError};
 use crate::guardian;
+use crate::logbook::Logbook;
 
 /// Run the daemon: keep a participant in every recipe that has a `run`.
 ///
@@ -31,7 +33,9 @@ pub(super) struct Arguments {
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
-        super::output::log_to_stderr("info", printer.output());
+        let logbook = Arc::new(Logbook::default());
+        let kept = Some(Arc::clone(&logbook));
+        super::output::log_to_stderr_and(kept, "info", printer.output());
         guardian::adopt_orphans()
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         let runtime = runtime()?;
@@ -39,16 +43,19 @@ impl Arguments {
         let Some((loaded, mut prepared)) = load(&self.config, printer)? else {
             return Ok(ExitCode::from(exit::CONFIG));
         };
-        for name in prepared.idle() {
-            printer.remark(&format!("recipe {name} has no `run`, so nothing is done for it"));
+        for name in prepared.idle().filter(|_| !prepared.serves_apps()) {
+            printer.remark(&format!(
+                "recipe {name} has no `run`, so nothing is done for it; with a table [api] apps can \
+                 use it"
+            ));
         }
         runtime.block_on(async {
             match loaded.config.zookeeper.connect {
-                Connect::Servers(_) => serve(prepared).await,
+                Connect::Servers(_) => serve(prepared, logbook).await,
                 Connect::Embedded => {
                     let server = embedded(&loaded.config).await?;
                     prepared.connect_to(server.connect_string());
-                    let outcome = serve(prepared).await;
+                    let outcome = serve(prepared, logbook).await;
                     server.stop().await;
                     outcome
                 }
@@ -70,7 +77,7 @@ async fn embedded(config: &Config) -> Result<Server, Failure> {
     Ok(server)
 }
 
-async fn serve(prepared: Prepared) -> Result<ExitCode, Failure> {
+async fn serve(prepared: Prepared, logbook: Arc<Logbook>) -> Result<ExitCode, Failure> {
     let shutdown = CancellationToken::new();
     let watchers = crate::tasks::Tasks::on(tokio::runtime::Handle::current());
     let mut signals = signals::receive(&watchers)
@@ -84,10 +91,13 @@ async fn serve(prepared: Prepared) -> Result<ExitCode, Failure> {
             }
         }
     });
-    let outcome = daemon::run(prepared, &shutdown).await;
+    let outcome = daemon::run(prepared, logbook, &shutdown).await;
     watchers.cancel();
     watchers.join().await;
-    outcome.map(|()| ExitCode::SUCCESS).map_err(|error| Failure::Unreachable(error.to_string()))
+    outcome.map(|()| ExitCode::SUCCESS).map_err(|error| match error {
+        RunError::Api(_) => Failure::Config(error.to_string()),
+        RunError::Refused(_) => Failure::Unreachable(error.to_string()),
+    })
 }
 
 /// The daemon's runtime.

@@ -156,7 +156,7 @@ pub(super) fn tls(
 
 /// Reads a PEM file and makes sure that it is of the kind the key asks for: mixed up names are the
 /// usual mistake.
-fn pem(
+pub(super) fn pem(
     field: &Field<'_>,
     directory: &Path,
     kind: &str,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::activity::{self, Called, Run};
+use super::allow::{self, Allow};
 use super::json;
 use super::limits::{self, Limits};
 use super::mounts::{self, Mounted};
@@ -29,6 +30,7 @@ const MOUNT: Key = Key::new("mount", "\"/locks/orders\"");
 const CONFIG: Key = Key::new("config", "{ key = \"value\" }");
 const LIMITS: Key = Key::new("limits", "{ memory = \"16MiB\" }");
 const RUN: Key = Key::new("run", "{ call = \"volunteer\" }");
+const ALLOW: Key = Key::new("allow", "{ uids = [1000] }");
 const WHILE_HELD: Key = Key::new("while-held", "{ exec = [\"./scheduler\"] }");
 
 /// A named use of a module.
@@ -46,6 +48,8 @@ pub struct Recipe {
     pub config: serde_json::Value,
     /// What each participant may use.
     pub limits: Limits,
+    /// Which other users may take part through the API.
+    pub allow: Allow,
     /// The participant that the daemon keeps by itself, if it does.
     pub run: Option<Run>,
 }
@@ -203,6 +207,10 @@ fn validate<'a>(
         Some(field) => field.section(report).and_then(|section| limits::validate(section, report)),
         None => Some(Limits::default()),
     };
+    let allow = match section.field(&ALLOW) {
+        Some(field) => field.section(report).and_then(|section| allow::validate(section, report)),
+        None => Some(Allow::default()),
+    };
     let called = section.field(&RUN).map(|field| match field.section(report) {
         Some(section) => activity::run(section, report),
         None => Called { call: None, arguments: None },
@@ -225,6 +233,7 @@ fn validate<'a>(
             mount: mount?,
             config: config?,
             limits: limits?,
+            allow: allow?,
             run: run?,
         })
     };

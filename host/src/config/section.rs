@@ -64,20 +64,6 @@ impl<'a> Section<'a> {
         field
     }
 
-    /// A key that is recognized only to say why it is refused.
-    pub(super) fn reserved(
-        &mut self,
-        name: &'static str,
-        message: &str,
-        remedy: &str,
-        report: &mut Report<'_>,
-    ) {
-        if let Some((key, _)) = self.table.get_key_value(name) {
-            self.known.push(name);
-            report.error(Place { span: key.span(), show: Show::UpToPlace }, message, remedy);
-        }
-    }
-
     /// Every entry, for tables whose keys are names, in the order of the file. `remedy` is for
     /// values of a wrong type.
     pub(super) fn entries(&self, remedy: &str) -> Vec<Entry<'a>> {

@@ -1,6 +1,7 @@
 //! Whole files in, findings and values out.
 
 mod accepted;
+mod api;
 mod damaged;
 mod files;
 mod places;

@@ -1,5 +1,8 @@
 //! A config, checked against the modules that it names.
 
+use std::collections::BTreeMap;
+
+use crate::api::Served;
 use crate::config::{self, ConfigErrors, Damaged, Finding, ForModule, Loaded, Places, Recipe};
 use crate::epochs::Epochs;
 use crate::guest::values::{Segment, ValueErrors};
@@ -19,6 +22,10 @@ pub struct Prepared {
     pub(super) epochs: Epochs,
     /// Those with one.
     pub(super) kept: Vec<Kept>,
+    /// Where apps reach the host, if they can.
+    pub(super) api: Option<config::Api>,
+    /// All recipes, as apps may use them.
+    pub(super) served: BTreeMap<String, Served>,
 }
 
 /// Why a config cannot be run.
@@ -47,7 +54,12 @@ impl Prepared {
             connect: config.zookeeper.connect_options(),
             sessions: Sessions::at_most(config.zookeeper.sessions),
         })?;
-        let mut prepared = Prepared { epochs: Epochs::new(host), kept: Vec::new() };
+        let mut prepared = Prepared {
+            epochs: Epochs::new(host),
+            kept: Vec::new(),
+            api: config.api.clone(),
+            served: config.recipes.iter().map(served).collect(),
+        };
         let mut findings = Vec::new();
         for recipe in &config.recipes {
             let name = recipe.name.as_str();
@@ -83,11 +95,22 @@ impl Prepared {
         self.kept.len()
     }
 
+    /// Whether apps can reach it.
+    pub fn serves_apps(&self) -> bool {
+        self.api.is_some()
+    }
+
     /// The names of the recipes without a `run`.
     pub fn idle(&self) -> impl Iterator<Item = &str> {
         let names = self.epochs.recipes().map(|join| join.recipe.as_str());
         names.filter(|name| self.kept.iter().all(|kept| kept.recipe != *name))
     }
+}
+
+/// A recipe, as apps may use it.
+fn served(recipe: &Recipe) -> (String, Served) {
+    let (allow, runs) = (recipe.allow.clone(), recipe.run.is_some());
+    (recipe.name.as_str().to_owned(), Served { allow, runs })
 }
 
 /// What is wrong between a config with errors and its modules, as far as the config can be

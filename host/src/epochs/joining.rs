@@ -1,6 +1,7 @@
 //! Joining a recipe, on another session if those that are open are full.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use tokio::time::Instant;
 
@@ -9,6 +10,7 @@ use super::{Epochs, Joined};
 use crate::backoff::Backoff;
 use crate::host::Host;
 use crate::participant::{Join, Participant};
+use crate::registry::{By, Member};
 use crate::session::{ConnectError, Failure, Seat, Session};
 
 /// Why a recipe cannot be joined.
@@ -86,9 +88,20 @@ impl Widening {
 }
 
 impl Epochs {
+    /// Starts a participant of a recipe for the host itself, as [`join_for`](Self::join_for).
+    ///
+    /// # Errors
+    /// As [`join_for`](Self::join_for).
+    ///
+    /// # Cancellation
+    /// As [`join_for`](Self::join_for).
+    pub async fn join(&self, recipe: &str) -> Result<Joined, JoinError> {
+        self.join_for(recipe, By::Host, None).await
+    }
+
     /// Starts a participant of a recipe on one of the sessions. If all of them are full, another one
     /// is opened first. Its room is reserved before anything of it is created, so that it is not
-    /// refused in the middle of an operation.
+    /// refused in the middle of an operation. `owner` is what other contenders are told of it.
     ///
     /// # Errors
     /// There is no such recipe, or no session; or all sessions are full, and no other may or can be
@@ -96,7 +109,12 @@ impl Epochs {
     ///
     /// # Cancellation
     /// Nothing is left of a session that is being opened.
-    pub async fn join(&self, recipe: &str) -> Result<Joined, JoinError> {
+    pub async fn join_for(
+        &self,
+        recipe: &str,
+        by: By,
+        owner: Option<String>,
+    ) -> Result<Joined, JoinError> {
         let recipe =
             self.recipes.get(recipe).ok_or_else(|| JoinError::Unknown(recipe.to_owned()))?;
         let (epoch, seat) = match self.open.seat(recipe) {
@@ -106,8 +124,15 @@ impl Epochs {
             Seating::Full { .. } => Box::pin(self.seat_on_another(recipe)).await?,
         };
         let tasks = self.host.tasks();
-        let (participant, follower) =
-            Participant::start(tasks, &epoch.session, seat, recipe.clone());
+        let mut join = recipe.clone();
+        if let Some(owner) = owner {
+            join.owner = owner;
+        }
+        let (recipe, owner) = (join.recipe.clone(), join.owner.clone());
+        let (participant, follower) = Participant::start(tasks, &epoch.session, seat, join);
+        let since = SystemTime::now();
+        let presence = participant.presence();
+        self.registry.enter(Member { presence, recipe, owner, by, since });
         Ok(Joined { participant, follower, epoch })
     }
 

@@ -86,6 +86,11 @@ impl OpenSessions {
         seating
     }
 
+    /// Those that are open, oldest first.
+    pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
+        self.state.borrow().epochs.iter().map(|epoch| Arc::clone(&epoch.session)).collect()
+    }
+
     /// Strikes a session out; answers how many are open then.
     pub(super) fn remove(&self, epoch: &Epoch) -> usize {
         let mut left = 0;

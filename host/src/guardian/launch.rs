@@ -16,6 +16,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 use super::record::{self, Report};
 use super::terminal::Terminal;
 use super::tree;
+use crate::descriptors;
 
 /// The hidden first argument of this stage.
 pub(super) const NAME: &str = "__exec";
@@ -115,6 +116,8 @@ fn become_command(arguments: &mut impl Iterator<Item = OsString>, channel: &Owne
     if SigSet::empty().thread_set_mask().is_err() {
         return Errno::INVAL;
     }
-    let error = Command::new(program).args(arguments).stdin(Stdio::from(stdin)).exec();
+    let memo = descriptors::restore();
+    let error =
+        Command::new(program).args(arguments).env_remove(memo).stdin(Stdio::from(stdin)).exec();
     Errno::from_io_error(&error).unwrap_or(Errno::INVAL)
 }

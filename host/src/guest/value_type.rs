@@ -32,11 +32,21 @@ pub enum ValueType {
     Flags(Labels),
 }
 
+/// What the WIT of a recipe calls a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypeName {
+    /// The name, in kebab-case.
+    pub name: String,
+    /// The full name of the interface that defines the type. The recipe's own interface may only use
+    /// it.
+    pub interface: String,
+}
+
 /// A record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordType {
     /// What the recipe's WIT calls it, where that is known.
-    pub name: Option<String>,
+    pub name: Option<TypeName>,
     /// What the recipe's WIT says of it.
     pub docs: Option<String>,
     /// Its fields, in their order.
@@ -58,7 +68,7 @@ pub struct Field {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariantType {
     /// What the recipe's WIT calls it, where that is known.
-    pub name: Option<String>,
+    pub name: Option<TypeName>,
     /// What the recipe's WIT says of it.
     pub docs: Option<String>,
     /// Its cases, in their order.
@@ -80,7 +90,7 @@ pub struct Case {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
     /// What the recipe's WIT calls it, where that is known.
-    pub name: Option<String>,
+    pub name: Option<TypeName>,
     /// What the recipe's WIT says of it.
     pub docs: Option<String>,
     /// The names, in their order.

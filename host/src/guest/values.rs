@@ -18,7 +18,7 @@ mod writer;
 
 pub use error::{Segment, ValueError, ValueErrors};
 pub(super) use reader::{read_fields, read_record};
-pub use schema::{arguments_schema, config_schema};
+pub use schema::{Schemas, answer_schema, arguments_schema, config_schema, error_schema};
 pub(super) use writer::write_optional;
 
 use std::borrow::Cow;

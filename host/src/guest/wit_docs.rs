@@ -9,7 +9,7 @@ use wit_parser::{Docs, FunctionKind, InterfaceId, Resolve, Type, TypeDef, TypeDe
 use super::interface::{Interface, Parameter};
 use super::reflect::{Function, assemble};
 use super::sections::custom_section;
-use super::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
+use super::value_type::{Case, Field, Label, Labels, RecordType, TypeName, ValueType, VariantType};
 
 /// The custom section that `wok build` appends.
 const SECTION: &str = "wok:wit";
@@ -118,10 +118,13 @@ fn read_defined(resolve: &Resolve, defined: &TypeDef, depth: usize) -> Result<Va
     let optional = |ty: &Option<Type>| ty.as_ref().map(boxed).transpose();
     // A type that an interface only uses belongs to another, and so do its words.
     let (name, docs) = match defined.owner {
-        TypeOwner::None => (None, None),
-        TypeOwner::World(_) | TypeOwner::Interface(_) => {
-            (defined.name.clone(), text(&defined.docs))
+        TypeOwner::Interface(id) => {
+            let interface = full_name(resolve, id);
+            let name = defined.name.clone().map(|name| TypeName { name, interface });
+            (name, text(&defined.docs))
         }
+        // An interface has no types of a world's.
+        TypeOwner::None | TypeOwner::World(_) => (None, None),
     };
     Ok(match &defined.kind {
         TypeDefKind::Type(alias) => read(resolve, alias, depth)?,

@@ -1,13 +1,11 @@
 //! What a participant tells those who follow it.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use tokio::sync::Notify;
 
-use crate::guest::{Fault, Module, in_words, values};
-use crate::session::{Held, Seat, SessionLoss};
+use crate::guest::{Fault, values};
+use crate::session::{Held, SessionLoss};
 
 /// Why a claim, or a participant that might have come to one, is gone.
 #[derive(Debug, Clone)]
@@ -119,164 +117,9 @@ pub fn detail_as_json(detail: &[(String, String)]) -> Map<String, Value> {
     detail.iter().map(value).collect()
 }
 
-/// Notices that wait for a slow reader at most. States take the place of older states, a module's
-/// own events are dropped and counted, and neither a loss nor the end is ever dropped.
-const MOST_WAITING: usize = 256;
-
-#[derive(Debug, Default)]
-struct Queue {
-    notices: VecDeque<Notice>,
-    dropped: u64,
-    ended: bool,
-}
-
-/// The participant's end of a line to its follower.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Line(Arc<Shared>);
-
-#[derive(Debug, Default)]
-struct Shared {
-    queue: Mutex<Queue>,
-    arrived: Notify,
-}
-
-impl Line {
-    pub(crate) fn tell(&self, notice: Notice) {
-        let mut queue = self.queue();
-        if queue.ended {
-            return;
-        }
-        queue.ended = matches!(notice, Notice::Ended(_));
-        let is_full = queue.notices.len() >= MOST_WAITING;
-        match &notice {
-            Notice::Emitted { .. } if is_full => {
-                queue.dropped += 1;
-                return;
-            }
-            Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. } => {}
-            _ if is_full => {
-                let is_state = |it: &Notice| {
-                    !matches!(it, Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. })
-                };
-                if let Some(stale) = queue.notices.iter().position(is_state) {
-                    queue.notices.remove(stale);
-                } else if queue.notices.pop_front().is_some() {
-                    queue.dropped += 1;
-                }
-            }
-            _ => {}
-        }
-        queue.notices.push_back(notice);
-        drop(queue);
-        self.0.arrived.notify_one();
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Has something told, whatever becomes of the participant's task.
-    pub(crate) fn last_word(&self, participant: Arc<str>, module: Module) -> LastWord {
-        LastWord { line: self.clone(), participant, module }
-    }
-
-    pub(crate) fn follower(&self, seat: Weak<Seat>) -> Follower {
-        Follower { line: self.clone(), seat }
-    }
-}
-
-/// Tells the follower of an end that nobody told, when it is dropped: a bug of the host must not
-/// leave a command running under a claim that nobody keeps.
-#[derive(Debug)]
-pub(crate) struct LastWord {
-    line: Line,
-    participant: Arc<str>,
-    module: Module,
-}
-
-impl Drop for LastWord {
-    fn drop(&mut self) {
-        let fault = Fault::Abandoned { guest: in_words(&self.participant, &self.module) };
-        self.line.tell(Notice::Ended(Ending::Failed(Arc::new(fault))));
-    }
-}
-
-/// The follower's end.
-#[derive(Debug)]
-pub struct Follower {
-    line: Line,
-    /// Of the participant, while that lives.
-    seat: Weak<Seat>,
-}
-
-impl Follower {
-    /// The next notice; none after [`Notice::Ended`].
-    ///
-    /// A [`Notice::Held`] that has waited here for so long that the claim may be gone, as where this
-    /// process was stopped, is not told any more: the loss follows.
-    ///
-    /// # Cancellation
-    /// Nothing is lost.
-    pub async fn next(&mut self) -> Option<Notice> {
-        loop {
-            {
-                let mut queue = self.line.queue();
-                while let Some(notice) = queue.notices.pop_front() {
-                    if !matches!(notice, Notice::Held(_)) || self.is_live() {
-                        return Some(notice);
-                    }
-                }
-                // A follower that keeps up needs no room kept, and there may be thousands of them.
-                queue.notices = VecDeque::new();
-                if queue.ended {
-                    return None;
-                }
-            }
-            self.line.0.arrived.notified().await;
-        }
-    }
-
-    fn is_live(&self) -> bool {
-        self.seat.upgrade().is_some_and(|seat| seat.is_live())
-    }
-
-    /// How many notices a slow follower has missed.
-    pub fn dropped(&self) -> u64 {
-        self.line.queue().dropped
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn emitted(number: usize) -> Notice {
-        Notice::Emitted { event: number.to_string(), detail: Vec::new() }
-    }
-
-    #[tokio::test]
-    async fn a_slow_follower_misses_events_and_old_states_but_never_the_loss() {
-        let line = Line::default();
-        let mut follower = line.follower(Weak::new());
-        (0..MOST_WAITING + 10).for_each(|number| line.tell(emitted(number)));
-        line.tell(Notice::Suspended);
-        line.tell(Notice::Resumed);
-        let loss = Loss::Session(SessionLoss::Expired);
-        line.tell(Notice::Lost(loss.clone()));
-        line.tell(Notice::Ended(Ending::Lost(loss)));
-        line.tell(Notice::Suspended);
-        let mut seen = Vec::new();
-        while let Some(notice) = follower.next().await {
-            seen.push(notice);
-        }
-        let tail = seen.split_off(seen.len() - 3);
-        let [Notice::Resumed, Notice::Lost(loss), Notice::Ended(Ending::Lost(end))] = &*tail else {
-            panic!("{tail:?}");
-        };
-        assert_eq!((loss.cause(), end.cause()), ("expired", "expired"));
-        assert!(!seen.iter().any(|notice| matches!(notice, Notice::Suspended)), "{seen:?}");
-        assert_eq!(follower.dropped(), 11);
-    }
 
     #[test]
     fn a_fence_is_a_number_and_other_details_are_text() {
@@ -295,17 +138,5 @@ mod tests {
             let json = detail_as_json(&[("fence".to_owned(), text.to_owned())]);
             assert_eq!(json.get("fence"), Some(&told));
         }
-    }
-
-    #[tokio::test]
-    async fn what_is_held_is_not_told_when_the_session_may_be_gone() {
-        let line = Line::default();
-        let mut follower = line.follower(Weak::new());
-        line.tell(Notice::Waiting { path: "/a".into() });
-        line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
-        line.tell(Notice::Ended(Ending::Left));
-        assert!(matches!(follower.next().await, Some(Notice::Waiting { path }) if path == "/a"));
-        assert!(matches!(follower.next().await, Some(Notice::Ended(Ending::Left))));
-        assert!(follower.next().await.is_none());
     }
 }

@@ -11,8 +11,9 @@ use tokio::time::Sleep;
 
 use super::alarm::Alarm;
 use super::call::{Answer, Call, CallError, Reply, Request};
+use super::line::Line;
 use super::mailbox::Calls;
-use super::notice::{Ending, Line, Loss, Notice};
+use super::notice::{Ending, Loss, Notice};
 use crate::guest::{self, Fault, Instance, OperationScope};
 use crate::session::{Seat, SessionLoss, SessionState};
 
@@ -138,6 +139,7 @@ impl Task {
 
     async fn operate(&mut self, instance: &mut Instance, request: Box<Request>) -> Ended {
         let Request { call, mut reply } = *request;
+        let _under_way = self.line.under_way(call.arguments.operation());
         self.scope.begin();
         let attended = {
             let answer = pin!(instance.call(&call.arguments));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::guest::{LogLevel, Voice};
 use crate::session::{Fence, Held};
 
-use super::notice::{Line, Notice};
+use super::line::Line;
+use super::notice::Notice;
 
 /// A participant's voice.
 #[derive(Debug)]

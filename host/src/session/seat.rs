@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
+use super::ahead::Ahead;
 use super::bounds::PIPELINE;
 use super::budget::{Account, Charge};
 use super::claims::Claims;
@@ -18,6 +19,7 @@ use super::persistent::Persistent;
 use super::request::{Reply, Request, Stat, WatchKind, Watching};
 use super::tickets::GivingUp;
 use super::watch::{Event, Kin, Watch};
+use crate::clock::Boottime;
 
 /// Whose ephemeral znode a znode is, as one participant sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +69,8 @@ pub struct Seat {
     pub(super) claims_changed: Notify,
     /// What runs only while the claim is held.
     pub(super) dependents: Dependents,
+    /// The last of another's znodes that was read with a watch.
+    ahead: Mutex<Option<Ahead>>,
 }
 
 impl Seat {
@@ -83,6 +87,7 @@ impl Seat {
             claims: Mutex::default(),
             claims_changed: Notify::new(),
             dependents: Dependents::default(),
+            ahead: Mutex::default(),
         })
     }
 
@@ -132,7 +137,22 @@ impl Seat {
 
     /// Ties a watch to what it costs.
     pub(super) fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
+        if let Reply::Data(data, _, Some(_)) = &reply
+            && self.ledger().find(path).is_none()
+        {
+            *self.ahead_slot() = Some(Ahead::new(path, data));
+        }
         paid(&self.core, path, charge, reply)
+    }
+
+    /// The last of another's znodes that this participant read with a watch: while it stands in line,
+    /// whom it waits behind.
+    pub fn ahead(&self) -> Option<Ahead> {
+        self.ahead_slot().clone()
+    }
+
+    fn ahead_slot(&self) -> MutexGuard<'_, Option<Ahead>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn watched(&self) -> MutexGuard<'_, super::watched::WatchedZnodes> {
@@ -241,6 +261,11 @@ impl Seat {
     /// says "held".
     pub fn is_live(&self) -> bool {
         self.core.is_live()
+    }
+
+    /// Until when the session may be believed in without hearing more.
+    pub fn deadline(&self) -> Boottime {
+        self.core.deadline()
     }
 
     /// Completes when a write that gives the claim up waits until nothing depends on it.

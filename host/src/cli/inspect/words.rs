@@ -143,10 +143,11 @@ pub(super) fn docs(ty: &ValueType) -> Option<&str> {
 }
 
 fn name(ty: &ValueType) -> Option<&str> {
-    match ty {
-        ValueType::Record(record) => record.name.as_deref(),
-        ValueType::Variant(variant) => variant.name.as_deref(),
-        ValueType::Enum(names) | ValueType::Flags(names) => names.name.as_deref(),
+    let name = match ty {
+        ValueType::Record(record) => record.name.as_ref(),
+        ValueType::Variant(variant) => variant.name.as_ref(),
+        ValueType::Enum(names) | ValueType::Flags(names) => names.name.as_ref(),
         _ => None,
-    }
+    };
+    name.map(|it| it.name.as_str())
 }

@@ -49,7 +49,8 @@ limits = {{ memory = \"1MiB\", cpu-per-call = \"5ms\", watches = 1, watched-path
         ))
         .unwrap();
     assert_eq!(loaded.warnings, []);
-    let Config { zookeeper, engine, recipes } = loaded.config;
+    let Config { zookeeper, engine, api, recipes } = loaded.config;
+    assert_eq!(api, None);
     let options = zookeeper.connect_options();
     assert_eq!(options.hosts, "zk1:2181,zk2:2181");
     assert_eq!(zookeeper.sessions, 3);

@@ -118,19 +118,8 @@ fn unknown_keys_are_told_what_they_may_have_meant() {
     check_recipe(
         "»mounts = 1",
         "unknown key `mounts` in `[recipes.r]`",
-        "leave it out; the keys here are `module`, `sha256`, `mount`, `config`, `limits`, `run`, \
-         `while-held`",
-    );
-}
-
-#[test]
-fn what_comes_later_is_refused_for_now() {
-    check(
-        "zookeeper.connect = \"a\"\nrecipes = {}\n[»api]\nsocket = \"x\"\n",
-        &[(
-            "the local API is not in this version",
-            "leave the table out; a recipe with `run` needs no API",
-        )],
+        "leave it out; the keys here are `module`, `sha256`, `mount`, `config`, `limits`, `allow`, \
+         `run`, `while-held`",
     );
 }
 

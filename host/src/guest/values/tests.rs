@@ -6,8 +6,9 @@ use wasmtime::component::Val;
 
 use super::error_in_words;
 use super::reader::{read_fields, read_record};
-use super::schema::schema;
+use super::schema::{Side, answer_schema, error_schema, schema};
 use super::writer::write;
+use crate::guest::interface::Operation;
 use crate::guest::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 
 fn record(fields: &[(&str, ValueType)]) -> RecordType {
@@ -270,11 +271,15 @@ fn takes(schema: &Value, json: &Value) -> bool {
             !(json.is_string() || json.is_array()) || length() <= rule.as_u64().unwrap() as usize
         }
         "pattern" => json.as_str().is_none_or(|text| {
-            let digits = match rule.as_str().unwrap().strip_prefix("^-?") {
-                Some(_) => text.strip_prefix('-').unwrap_or(text),
-                None => text,
+            let rule = rule.as_str().unwrap().strip_prefix('^').unwrap();
+            let (rule, digits) = match rule.strip_prefix("-?") {
+                Some(rule) => (rule, text.strip_prefix('-').unwrap_or(text)),
+                None => (rule, text),
             };
-            (1..=20).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+            let counts = rule.strip_prefix("[0-9]{").unwrap().strip_suffix("}$").unwrap();
+            let (least, most) = counts.split_once(',').unwrap();
+            (least.parse().unwrap()..=most.parse().unwrap()).contains(&digits.len())
+                && digits.bytes().all(|byte| byte.is_ascii_digit())
         }),
         "items" => json.as_array().is_none_or(|all| all.iter().all(|it| takes(rule, it))),
         "prefixItems" => json.as_array().is_none_or(|all| {
@@ -289,14 +294,14 @@ fn takes(schema: &Value, json: &Value) -> bool {
         "additionalProperties" => json
             .as_object()
             .is_none_or(|object| object.keys().all(|key| schema["properties"].get(key).is_some())),
-        "description" | "contentEncoding" | "$schema" => true,
+        "description" | "title" | "contentEncoding" | "$schema" => true,
         other => panic!("{other}"),
     })
 }
 
 #[track_caller]
 fn check_schema(ty: &ValueType, json: &Value) {
-    assert_eq!(takes(&schema(ty), json), through(ty, json).is_ok(), "{json} as {ty:?}");
+    assert_eq!(takes(&schema(Side::Read, ty), json), through(ty, json).is_ok(), "{json} as {ty:?}");
 }
 
 #[test]
@@ -341,7 +346,17 @@ proptest! {
     #[test]
     fn the_schema_takes_what_the_reader_takes((ty, own) in typed_json(), (_, other) in typed_json()) {
         for json in [own, other] {
-            prop_assert_eq!(takes(&schema(&ty), &json), through(&ty, &json).is_ok(), "{}", json);
+            prop_assert_eq!(takes(&schema(Side::Read, &ty), &json), through(&ty, &json).is_ok(), "{}", json);
+        }
+    }
+
+    #[test]
+    fn the_schema_of_answers_takes_what_is_written((ty, json) in typed_json(), (other, _) in typed_json()) {
+        let (_, written) = through(&ty, &json).unwrap();
+        prop_assert!(takes(&schema(Side::Written, &ty), &written), "{}", written);
+        // It takes nothing that is of another type.
+        if takes(&schema(Side::Written, &other), &written) {
+            prop_assert!(through(&other, &written).is_ok(), "{} as {:?}", written, other);
         }
     }
 
@@ -352,6 +367,53 @@ proptest! {
         let (again, _) = through(&ty, &written).unwrap();
         prop_assert_eq!(again, value);
     }
+}
+
+#[test]
+fn the_schema_of_answers_takes_one_spelling_of_a_value() {
+    let check = |ty: &ValueType, json: Value| {
+        let (_, written) = through(ty, &json).unwrap();
+        let schema = schema(Side::Written, ty);
+        assert!(takes(&schema, &written), "{written}");
+        assert_eq!(takes(&schema, &json), written == json, "{json} is written as {written}");
+    };
+    let exact = 1_i64 << 53;
+    for number in [0, exact, exact + 1, -exact, -exact - 1, i64::MIN, i64::MAX] {
+        check(&ValueType::S64, json!(number));
+    }
+    for number in [0, 1 << 53, (1 << 53) + 1, u64::MAX] {
+        check(&ValueType::U64, json!(number));
+    }
+    for ty in [ValueType::S64, ValueType::U64] {
+        check(&ty, json!("0"));
+        check(&ty, json!("9007199254740993"));
+    }
+    let ty = ValueType::Record(record(&[("a", option(ValueType::Bool)), ("b", ValueType::Bool)]));
+    check(&ty, json!({ "b": true }));
+    check(&ty, json!({ "a": null, "b": true }));
+    check(&option(ValueType::Bool), Value::Null);
+    check(&option(option(ValueType::Bool)), json!({ "some": null }));
+}
+
+#[test]
+fn a_result_is_split_into_an_answer_and_an_error() {
+    let of = |result: Option<ValueType>| {
+        let operation =
+            Operation { name: "ask".to_owned(), docs: None, parameters: Vec::new(), result };
+        let bare = |mut schema: Value| {
+            let dialect = schema.as_object_mut().unwrap().remove("$schema");
+            assert!(dialect.is_some_and(|it| it.is_string()));
+            schema
+        };
+        (bare(answer_schema(&operation)), error_schema(&operation).map(bare))
+    };
+    let (null, boolean) = (json!({ "type": "null" }), json!({ "type": "boolean" }));
+    let some = || Some(Box::new(ValueType::Bool));
+    assert_eq!(of(None), (null.clone(), None));
+    assert_eq!(of(Some(ValueType::Bool)), (boolean.clone(), None));
+    let result = |ok, err| Some(ValueType::Result { ok, err });
+    assert_eq!(of(result(some(), None)), (boolean.clone(), Some(null.clone())));
+    assert_eq!(of(result(None, some())), (null, Some(boolean)));
 }
 
 #[test]

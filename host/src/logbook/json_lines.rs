@@ -14,7 +14,7 @@ use crate::guest::values::unsigned;
 
 /// Writes what is logged as `{"event":"log","level":"info","message":…}` with its fields beside.
 #[derive(Debug)]
-pub(super) struct JsonLines;
+pub struct JsonLines;
 
 impl<S, N> FormatEvent<S, N> for JsonLines
 where
@@ -27,22 +27,27 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let mut fields = Fields(Map::new());
-        event.record(&mut fields);
-        let Fields(mut line) = fields;
-        // Over what a field of such a name says: these are what every line has.
-        let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
-        let level = event.metadata().level().as_str().to_lowercase();
-        for (name, value) in [
-            ("event", "log"),
-            ("level", level.as_str()),
-            ("target", event.metadata().target()),
-            ("at", now.as_str()),
-        ] {
-            line.insert(name.to_owned(), json!(value));
-        }
-        writeln!(writer, "{}", Value::Object(line))
+        writeln!(writer, "{}", Value::Object(line_of(event)))
     }
+}
+
+/// What is logged, as a flat object.
+pub(super) fn line_of(event: &Event<'_>) -> Map<String, Value> {
+    let mut fields = Fields(Map::new());
+    event.record(&mut fields);
+    let Fields(mut line) = fields;
+    // Over what a field of such a name says: these are what every line has.
+    let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+    let level = event.metadata().level().as_str().to_lowercase();
+    for (name, value) in [
+        ("event", "log"),
+        ("level", level.as_str()),
+        ("target", event.metadata().target()),
+        ("at", now.as_str()),
+    ] {
+        line.insert(name.to_owned(), json!(value));
+    }
+    line
 }
 
 /// The fields of a line. Numbers stay numbers, as in answers.

@@ -1,0 +1,194 @@
+//! The local API: HTTP and JSON, for apps of any language.
+//!
+//! An app joins a recipe and follows its participant on the answer, whose lines come as things happen.
+//! The open connection is what keeps the participant: it ends with the connection, or with the process
+//! that made the connection.
+//!
+//! | question | file |
+//! |---|---|
+//! | where does the host listen? | `socket.rs`, `tcp.rs` |
+//! | how long does a connection live? | `connection.rs` |
+//! | who calls, and may they? | `caller.rs`, `gate.rs`, `desk.rs` |
+//! | which request goes where? | `routes.rs` |
+//! | what keeps the participant of an app, and what ends it? | `attendance.rs` |
+//! | what is told as it happens? | `lines.rs`, `events.rs` |
+//! | what is answered? | `join.rs`, `operations.rs`, `participants.rs`, `recipes.rs`, `host.rs` |
+//! | what is said when something is wrong? | `problem.rs` |
+//! | what does a program know of all that beforehand? | `openapi.rs` |
+
+mod answer;
+mod attendance;
+mod body;
+mod caller;
+mod connection;
+mod desk;
+mod events;
+mod gate;
+mod host;
+mod join;
+mod lines;
+pub mod openapi;
+mod operations;
+mod participants;
+mod problem;
+mod recipes;
+mod routes;
+mod socket;
+mod tcp;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use rustix::net::sockopt::set_socket_send_buffer_size;
+use tokio::net::UnixStream;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+pub use desk::Served;
+pub use socket::{BindError, default_socket};
+
+use crate::config;
+use crate::epochs::Epochs;
+use crate::logbook::Logbook;
+use crate::tasks::Tasks;
+use attendance::Attendances;
+use caller::Credentials;
+use desk::Desk;
+use socket::Socket;
+use tcp::Tcp;
+
+/// How long nobody is accepted after an accept that failed, as where the process has no descriptor
+/// left.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What the kernel keeps of a stream that its app does not read. What waits there is old when it is
+/// read, so a few lines are enough.
+const SEND_BUFFER: usize = 16 << 10;
+
+/// The API, listening.
+#[derive(Debug)]
+pub struct Api {
+    socket: Socket,
+    path: PathBuf,
+    tcp: Option<Tcp>,
+    connections: u32,
+}
+
+impl Api {
+    /// Listens where the config says. Nobody is answered before [`serve`](Self::serve).
+    ///
+    /// # Errors
+    /// A socket or an address cannot be had.
+    ///
+    /// # Cancellation
+    /// Nothing is left that listens.
+    pub async fn bind(config: &config::Api) -> Result<Self, BindError> {
+        let path = config.socket.clone().unwrap_or_else(default_socket);
+        let socket = Socket::bind(&path, config.socket_mode).await?;
+        let tcp = match &config.http {
+            Some(http) => Some(Tcp::bind(http).await?),
+            None => None,
+        };
+        Ok(Api { socket, path, tcp, connections: config.connections })
+    }
+
+    /// The Unix socket.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Serves apps until `stopping`; then their participants leave, and are told so.
+    ///
+    /// # Cancellation
+    /// Do not drop it; cancel `stopping`.
+    pub async fn serve(
+        self,
+        epochs: Arc<Epochs>,
+        served: BTreeMap<String, Served>,
+        logbook: Arc<Logbook>,
+        stopping: &CancellationToken,
+    ) {
+        let Api { socket, tcp, connections, .. } = self;
+        let (tasks, gate) = (Tasks::on(Handle::current()), tcp.as_ref().map(Tcp::gate));
+        let desk = Desk {
+            epochs,
+            served,
+            attendances: Arc::new(Attendances::default()),
+            tasks: Tasks::on(Handle::current()),
+            stopping: stopping.clone(),
+            logbook,
+        };
+        let desk = Arc::new(desk);
+        let door = Door {
+            router: routes::router(Arc::clone(&desk), gate),
+            places: Arc::new(Semaphore::new(connections as usize)),
+            tasks: tasks.clone(),
+            stopping: stopping.clone(),
+        };
+        tokio::join!(door.accept_local(&socket), async {
+            if let Some(tcp) = &tcp {
+                tcp.accept(&door).await;
+            }
+        });
+        // The file goes first, so that nobody comes to a host that does not answer.
+        drop((socket, tcp));
+        desk.tasks.join().await;
+        tasks.join().await;
+    }
+}
+
+/// Where connections come in.
+#[derive(Debug, Clone)]
+struct Door {
+    router: Router,
+    places: Arc<Semaphore>,
+    /// Those of connections.
+    tasks: Tasks,
+    stopping: CancellationToken,
+}
+
+impl Door {
+    async fn accept_local(&self, socket: &Socket) {
+        while let Some(accepted) = self.stopping.run_until_cancelled(socket.listener.accept()).await
+        {
+            match accepted {
+                Ok((stream, _)) => self.admit_local(stream),
+                Err(error) => self.pause(&error).await,
+            }
+        }
+    }
+
+    fn admit_local(&self, stream: UnixStream) {
+        let limited = set_socket_send_buffer_size(&stream, SEND_BUFFER);
+        match limited.map_err(Into::into).and_then(|()| Credentials::of(&stream)) {
+            Ok(credentials) => self.admit(stream, credentials),
+            // It has gone again.
+            Err(error) => tracing::debug!(%error, "a caller without credentials"),
+        }
+    }
+
+    /// Serves a connection, or refuses it where there is no place.
+    fn admit(
+        &self,
+        io: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+        credentials: Credentials,
+    ) {
+        match Arc::clone(&self.places).try_acquire_owned() {
+            Ok(place) => {
+                let (router, stopping) = (self.router.clone(), self.stopping.clone());
+                let serving = connection::serve(io, credentials, router, stopping, place);
+                self.tasks.spawn("connection", serving);
+            }
+            Err(_full) => self.tasks.spawn("refusal", connection::refuse(io)),
+        }
+    }
+
+    async fn pause(&self, error: &std::io::Error) {
+        tracing::warn!(%error, "cannot accept a connection of the API; trying again");
+        self.stopping.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+    }
+}

@@ -1,0 +1,410 @@
+//! The participants of apps: what keeps each of them, and what ends it.
+//!
+//! A participant lives as long as its app shows that the app lives: by an open stream, by renewing a
+//! lease, or both. It ends as well when the app asks for it, or the host stops.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::lines::Happening;
+use crate::guest::Arguments;
+use crate::participant::{Answer, Call, CallError, Follower, Notice, Participant};
+use crate::registry::App;
+
+/// How long a participant lives that nobody renews.
+#[derive(Debug)]
+pub(super) struct Lease {
+    pub(super) length: Duration,
+    /// None until it runs.
+    until: Mutex<Option<Instant>>,
+}
+
+impl Lease {
+    pub(super) fn new(length: Duration) -> Self {
+        Lease { length, until: Mutex::default() }
+    }
+
+    /// Has it run from now on.
+    pub(super) fn renew(&self) {
+        *self.until() = Some(Instant::now() + self.length);
+    }
+
+    async fn until_spent(&self) {
+        loop {
+            let now = Instant::now();
+            let until = match *self.until() {
+                Some(until) if until <= now => return,
+                Some(until) => until,
+                None => now + self.length,
+            };
+            sleep_until(until).await;
+        }
+    }
+
+    fn until(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A participant of an app.
+#[derive(Debug)]
+pub(super) struct Attendance {
+    pub(super) participant: Participant,
+    pub(super) recipe: String,
+    pub(super) app: String,
+    /// Of the app.
+    pub(super) uid: Option<u32>,
+    pub(super) lease: Option<Lease>,
+    /// Cancelled to have it leave.
+    pub(super) leaving: CancellationToken,
+    /// Cancelled when nothing of it is left.
+    pub(super) ended: CancellationToken,
+    /// Cancelled to withdraw what is under way; the next operation has another.
+    withdrawn: Mutex<CancellationToken>,
+}
+
+impl Attendance {
+    pub(super) fn new(
+        participant: Participant,
+        recipe: String,
+        app: &App,
+        lease: Option<Lease>,
+    ) -> Self {
+        Attendance {
+            participant,
+            recipe,
+            app: app.name.clone(),
+            uid: app.uid,
+            lease,
+            leaving: CancellationToken::new(),
+            ended: CancellationToken::new(),
+            withdrawn: Mutex::default(),
+        }
+    }
+
+    /// Calls an operation.
+    ///
+    /// # Cancellation
+    /// Withdraws the call.
+    pub(super) async fn call(&self, opening: Opening) -> Result<Answer, CallError> {
+        let withdrawn = Some(self.withdrawn().child_token());
+        let Opening { arguments, deadline } = opening;
+        self.participant.call(Call { arguments, deadline, withdrawn }).await
+    }
+
+    /// Withdraws the operation that is under way, if any.
+    pub(super) fn withdraw(&self) {
+        std::mem::take(&mut *self.withdrawn()).cancel();
+    }
+
+    /// Shows that its app lives.
+    pub(super) fn renew(&self) {
+        if let Some(lease) = &self.lease {
+            lease.renew();
+        }
+    }
+
+    fn withdrawn(&self) -> MutexGuard<'_, CancellationToken> {
+        self.withdrawn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An operation, and when its caller gives up.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub(super) arguments: Arguments,
+    pub(super) deadline: Option<Instant>,
+}
+
+/// The participants of apps, by id.
+#[derive(Debug, Default)]
+pub(super) struct Attendances(Mutex<BTreeMap<Arc<str>, Arc<Attendance>>>);
+
+impl Attendances {
+    pub(super) fn enter(self: &Arc<Self>, attendance: Arc<Attendance>) -> Entered {
+        let id = Arc::<str>::from(attendance.participant.id());
+        self.all().insert(Arc::clone(&id), attendance);
+        Entered { id, attendances: Arc::clone(self) }
+    }
+
+    pub(super) fn find(&self, id: &str) -> Option<Arc<Attendance>> {
+        self.all().get(id).cloned()
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Attendance>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Strikes a participant out when it is dropped.
+#[derive(Debug)]
+pub(super) struct Entered {
+    id: Arc<str>,
+    attendances: Arc<Attendances>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let attendance = self.attendances.all().remove(&self.id);
+        if let Some(attendance) = attendance {
+            attendance.ended.cancel();
+        }
+    }
+}
+
+/// The stream that an app follows its participant on, and that keeps it.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) lines: mpsc::Sender<Bytes>,
+    /// How often the stream says that it is alive.
+    pub(super) alive: Duration,
+    /// How long the app may leave it unread.
+    pub(super) patience: Duration,
+    /// Ends the connection.
+    pub(super) hang_up: CancellationToken,
+}
+
+/// What attending to a participant takes.
+pub(super) struct Attending {
+    pub(super) attendance: Arc<Attendance>,
+    pub(super) entered: Entered,
+    pub(super) follower: Follower,
+    /// What is called first, and told of on the stream.
+    pub(super) opening: Option<Opening>,
+    pub(super) stream: Option<Stream>,
+    /// Cancelled when its session is over or the host stops.
+    pub(super) over: CancellationToken,
+}
+
+/// Attends to a participant until nothing of it is left.
+pub(super) async fn attend(attending: Attending) {
+    let Attending { attendance, entered, mut follower, opening, stream, over } = attending;
+    // A place of its own at the stream: whether it is closed is asked for beside what is told.
+    let listening = stream.as_ref().map(|stream| stream.lines.clone());
+    let mut teller = Teller::new(&attendance, stream);
+    let operation = opening.as_ref().map(|it| it.arguments.operation().to_owned());
+    let mut call = opening.map(|opening| Box::pin(attendance.call(opening)));
+    let mut is_leaving = false;
+    loop {
+        // All are cancel-safe: notices and lines stay queued, the call is kept across turns, and the
+        // rest are states.
+        tokio::select! {
+            biased;
+            () = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
+                is_leaving = true;
+                attendance.participant.leave();
+            }
+            notice = follower.next(), if teller.is_flushed() => match notice {
+                Some(notice) => teller.tell_notice(&notice),
+                None => break,
+            },
+            answer = answer(&mut call), if call.is_some() && teller.is_flushed() => {
+                call = None;
+                let operation = operation.as_deref().unwrap_or_default();
+                if teller.tell_answer(operation, answer) == Answered::InVain {
+                    attendance.leaving.cancel();
+                }
+            }
+            () = teller.go_on() => {
+                if teller.is_flushed() && teller.take_alive() {
+                    teller.tell_alive(follower.dropped());
+                }
+            }
+        }
+    }
+    drop((entered, listening));
+    teller.finish().await;
+}
+
+/// Completes when nothing keeps the participant any more.
+async fn until_unkept(
+    attendance: &Attendance,
+    listening: Option<&mpsc::Sender<Bytes>>,
+    over: &CancellationToken,
+) {
+    let spent = async {
+        match &attendance.lease {
+            Some(lease) => lease.until_spent().await,
+            None => pending().await,
+        }
+    };
+    let closed = async {
+        match listening {
+            Some(listening) => listening.closed().await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = spent => tracing::info!(
+            recipe = attendance.recipe,
+            participant = attendance.participant.id(),
+            "the lease has passed without a renewal"
+        ),
+        () = closed => {}
+        () = attendance.leaving.cancelled() => {}
+        () = over.cancelled() => {}
+    }
+}
+
+type Calling<F> = Option<Pin<Box<F>>>;
+
+async fn answer<F: Future<Output = Result<Answer, CallError>>>(
+    call: &mut Calling<F>,
+) -> Result<Answer, CallError> {
+    match call {
+        Some(call) => call.await,
+        None => pending().await,
+    }
+}
+
+/// What came of the first call.
+#[derive(Debug, PartialEq, Eq)]
+enum Answered {
+    Well,
+    /// The participant is not wanted for that.
+    InVain,
+}
+
+/// Tells the stream, if there is one, in the order in which things happened.
+struct Teller<'a> {
+    attendance: &'a Attendance,
+    stream: Option<(Stream, Interval)>,
+    /// What has not been taken yet, and since when.
+    waiting: VecDeque<Happening>,
+    since: Instant,
+    is_alive_due: bool,
+}
+
+impl<'a> Teller<'a> {
+    fn new(attendance: &'a Attendance, stream: Option<Stream>) -> Self {
+        let stream = stream.map(|stream| {
+            let mut alive = interval(stream.alive);
+            alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            alive.reset();
+            (stream, alive)
+        });
+        let (waiting, since) = (VecDeque::new(), Instant::now());
+        let mut teller = Teller { attendance, stream, waiting, since, is_alive_due: false };
+        let session = attendance.participant.session().id();
+        let joined = Happening::new("joined").with("session", format!("{session:#x}"));
+        teller.tell(joined.with("app", attendance.app.as_str()));
+        teller
+    }
+
+    fn tell(&mut self, happening: Happening) {
+        if self.stream.is_some() {
+            if self.waiting.is_empty() {
+                self.since = Instant::now();
+            }
+            self.waiting.push_back(happening);
+        }
+    }
+
+    fn tell_notice(&mut self, notice: &Notice) {
+        self.tell(Happening::of(notice));
+    }
+
+    fn tell_answer(&mut self, operation: &str, answer: Result<Answer, CallError>) -> Answered {
+        let (happening, answered) = match answer {
+            Ok(Answer { value: Ok(value), .. }) => {
+                (Happening::new("answered").with("value", value), Answered::Well)
+            }
+            Ok(Answer { value: Err(error), .. }) => {
+                (Happening::new("refused").with("error", error), Answered::InVain)
+            }
+            Err(CallError::Cancelled) => (Happening::new("timed-out"), Answered::InVain),
+            // Its end is told next. Nothing else was called, so it is not busy.
+            Err(CallError::Ended | CallError::Busy) => return Answered::InVain,
+        };
+        self.tell(happening.with("operation", operation));
+        answered
+    }
+
+    fn tell_alive(&mut self, dropped: u64) {
+        let alive = Happening::new("alive");
+        self.tell(if dropped > 0 { alive.with("dropped", dropped) } else { alive });
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Completes when the next that waits is taken. An app that does not read for too long is given
+    /// up, and its connection with it.
+    async fn flush(&mut self) {
+        let Some((stream, _)) = &self.stream else {
+            self.waiting.clear();
+            return;
+        };
+        let (lines, limit) = (stream.lines.clone(), self.since + stream.patience);
+        let Attendance { participant, recipe, .. } = self.attendance;
+        match tokio::time::timeout_at(limit, lines.reserve()).await {
+            Ok(Ok(place)) => {
+                let Some(happening) = self.waiting.pop_front() else { return };
+                self.since = Instant::now();
+                let deadline = participant.presence().tenure();
+                // It may have waited for so long that what it says is not true any more.
+                if happening.says_held() && deadline.is_none() {
+                    return;
+                }
+                let happening =
+                    if happening.is_dated() { happening.until(deadline) } else { happening };
+                place.send(happening.line(recipe, participant.id()));
+            }
+            Ok(Err(_closed)) => self.give_up(),
+            Err(_elapsed) => {
+                let participant = participant.id();
+                tracing::warn!(recipe, participant, "the app does not read its stream: it ends");
+                self.hang_up();
+            }
+        }
+    }
+
+    fn hang_up(&mut self) {
+        if let Some((stream, _)) = &self.stream {
+            stream.hang_up.cancel();
+        }
+        self.give_up();
+    }
+
+    fn give_up(&mut self) {
+        self.stream = None;
+        self.waiting.clear();
+        self.attendance.leaving.cancel();
+    }
+
+    /// Completes when something that waits is taken or, where nothing waits, when it is time to say
+    /// that the stream is alive.
+    async fn go_on(&mut self) {
+        if !self.is_flushed() {
+            return self.flush().await;
+        }
+        match &mut self.stream {
+            Some((_, alive)) => {
+                alive.tick().await;
+                self.is_alive_due = true;
+            }
+            None => pending().await,
+        }
+    }
+
+    /// Whether it is time to say that the stream is alive. It is asked for once.
+    fn take_alive(&mut self) -> bool {
+        std::mem::take(&mut self.is_alive_due)
+    }
+
+    /// Tells what is left, as far as it is read.
+    async fn finish(mut self) {
+        while !self.is_flushed() {
+            self.flush().await;
+        }
+    }
+}

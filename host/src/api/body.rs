@@ -1,0 +1,84 @@
+//! What an app sends.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Query};
+use axum::http::Request;
+use axum::http::request::Parts;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::problem::Problem;
+use crate::config::parse_duration;
+
+/// A megabyte is all that a znode can have; in base64 that is a third more.
+pub(super) const MOST: usize = 3 << 19;
+
+/// An app on this machine sends a megabyte in some milliseconds.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Longest time that an app can ask to wait, renew or give up in: whoever means longer means for
+/// ever, and leaves it out.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The body as JSON; null where there is none.
+pub(super) async fn read(request: Request<Body>) -> Result<Value, Problem> {
+    let limited = Limited::new(request.into_body(), MOST).collect();
+    let body = tokio::time::timeout(LIMIT, limited).await.map_err(|_| Problem::too_slow())?;
+    let body: Bytes = match body {
+        Ok(collected) => collected.to_bytes(),
+        Err(error) if error.is::<LengthLimitError>() => return Err(Problem::too_large(MOST)),
+        Err(error) => return Err(Problem::bad_request(format!("the body broke off: {error}"))),
+    };
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(&body)
+        .map_err(|error| Problem::bad_request(format!("the body is no JSON: {error}")))
+}
+
+/// The body as a request's own record.
+pub(super) async fn read_as<T: DeserializeOwned>(request: Request<Body>) -> Result<T, Problem> {
+    let body = match read(request).await? {
+        Value::Null => Value::Object(serde_json::Map::new()),
+        body => body,
+    };
+    serde_json::from_value(body).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// A duration such as "30s".
+pub(super) fn duration(key: &str, text: &str) -> Result<Duration, Problem> {
+    let duration = parse_duration(text).map_err(|error| {
+        Problem::bad_request(format!("`{key}`: {}: {}", error.message, error.remedy))
+    })?;
+    match duration {
+        Duration::ZERO => Err(Problem::bad_request(format!("`{key}` is nothing: give it time"))),
+        _ if duration > LONGEST => Err(Problem::bad_request(format!(
+            "`{key}` is more than a week: leave it out for no limit, or give less"
+        ))),
+        _ => Ok(duration),
+    }
+}
+
+/// When a caller gives up who has said after how long.
+pub(super) fn deadline(timeout: Option<&str>) -> Result<Option<Instant>, Problem> {
+    timeout.map(|text| Ok(Instant::now() + duration("timeout", text)?)).transpose()
+}
+
+/// What stands behind the question mark of a request.
+#[derive(Debug)]
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
+        let Query(asked) = Query::try_from_uri(&parts.uri)
+            .map_err(|error| Problem::bad_request(error.body_text()))?;
+        Ok(Asked(asked))
+    }
+}

@@ -1,0 +1,100 @@
+//! What all requests share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::attendance::{Attendance, Attendances};
+use super::caller::Credentials;
+use super::problem::Problem;
+use crate::config::Allow;
+use crate::epochs::Epochs;
+use crate::logbook::Logbook;
+use crate::participant::Join;
+use crate::registry::{By, Member};
+use crate::tasks::Tasks;
+
+/// A recipe, as the API serves it.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// Who may use it, beside the host's own user and root.
+    pub allow: Allow,
+    /// Whether the host keeps a participant of its own in it.
+    pub runs: bool,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) epochs: Arc<Epochs>,
+    pub(super) served: BTreeMap<String, Served>,
+    pub(super) attendances: Arc<Attendances>,
+    /// Those that attend to participants.
+    pub(super) tasks: Tasks,
+    pub(super) stopping: CancellationToken,
+    pub(super) logbook: Arc<Logbook>,
+}
+
+impl Desk {
+    /// The recipe of that name, if the caller may use it.
+    pub(super) fn recipe(
+        &self,
+        name: &str,
+        caller: &Credentials,
+    ) -> Result<(&Join, &Served), Problem> {
+        let found = self.epochs.recipe(name).zip(self.served.get(name));
+        let (join, served) = found.ok_or_else(|| {
+            let message = format!("there is no recipe {name:?}: GET /v1/recipes tells them");
+            Problem::not_found(message)
+        })?;
+        match caller.may_use(&served.allow) {
+            true => Ok((join, served)),
+            false => Err(Problem::forbidden(format!(
+                "this user may not use the recipe {name}: name its uid or gid in `allow` of \
+                 [recipes.{name}]"
+            ))),
+        }
+    }
+
+    /// The recipes that a caller may use.
+    pub(super) fn recipes(&self, caller: &Credentials) -> impl Iterator<Item = (&Join, &Served)> {
+        let recipes = self.epochs.recipes();
+        let served = recipes.filter_map(|join| Some((join, self.served.get(&join.recipe)?)));
+        served.filter(|(_, served)| caller.may_use(&served.allow))
+    }
+
+    /// The participant of an app, if the caller may manage it. Who may not is not told that there is
+    /// one.
+    pub(super) fn attendance(
+        &self,
+        id: &str,
+        caller: &Credentials,
+    ) -> Result<Arc<Attendance>, Problem> {
+        let attendance = self.attendances.find(id).filter(|it| caller.may_manage(it.uid));
+        attendance.ok_or_else(|| match self.member(id, caller) {
+            Ok(member) if member.by == By::Host => {
+                Problem::forbidden("the config keeps this participant: it is no app's")
+            }
+            Ok(_) => Problem::ended(None),
+            Err(problem) => problem,
+        })
+    }
+
+    /// A participant, if the caller may see it.
+    pub(super) fn member(&self, id: &str, caller: &Credentials) -> Result<Arc<Member>, Problem> {
+        let member = self.epochs.registry().find(id).filter(|it| may_see(caller, it));
+        member.ok_or_else(|| {
+            let message = format!("there is no participant {id:?} of this user, or it has ended");
+            Problem::not_found(message)
+        })
+    }
+}
+
+/// Whether a caller may see a participant.
+pub(super) fn may_see(caller: &Credentials, member: &Member) -> bool {
+    match &member.by {
+        By::Host => caller.is_owner(),
+        By::App(app) => caller.may_manage(app.uid),
+    }
+}

@@ -1,0 +1,195 @@
+//! Following participants, and the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Extension, Path, State};
+use axum::response::Response;
+use bytes::Bytes;
+use serde::Deserialize;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::body::Asked;
+use super::caller::Caller;
+use super::desk::{Desk, may_see};
+use super::lines::{Happening, lines};
+use super::problem::Problem;
+use super::routes::only;
+use crate::logbook::Logbook;
+use crate::registry::{Member, Told, Word};
+
+/// How often a stream that has nothing to tell says that it is alive.
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// `GET /v1/participants/{id}/events`
+pub(super) async fn of_participant(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path((id, part)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    only("events", &part)?;
+    let member = desk.member(&id, &caller.credentials)?;
+    let (lines, response) = lines();
+    desk.tasks.spawn("follower", follow(member, lines, desk.stopping.clone()));
+    Ok(response)
+}
+
+async fn follow(member: Arc<Member>, lines: mpsc::Sender<Bytes>, stopping: CancellationToken) {
+    let Member { presence, recipe, .. } = &*member;
+    let mut follower = presence.follow();
+    let session = format!("{:#x}", presence.session());
+    let mut next = Some(Happening::new("joined").with("session", session));
+    let mut alive = interval(ALIVE);
+    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    alive.reset();
+    let mut is_over = false;
+    while !is_over || next.is_some() {
+        // Cancel-safe: what is next is kept until there is a place for it, notices stay queued.
+        tokio::select! {
+            biased;
+            () = lines.closed() => return,
+            place = lines.reserve(), if next.is_some() => {
+                let (Ok(place), Some(happening)) = (place, next.take()) else { return };
+                let deadline = presence.tenure();
+                let happening =
+                    if happening.is_dated() { happening.until(deadline) } else { happening };
+                place.send(happening.line(recipe, presence.id()));
+            }
+            notice = follower.next(), if next.is_none() => match notice {
+                Some(notice) => next = Some(Happening::of(&notice)),
+                None => is_over = true,
+            },
+            _ = alive.tick(), if next.is_none() => {
+                let alive = Happening::new("alive");
+                let dropped = follower.dropped();
+                next = Some(if dropped > 0 { alive.with("dropped", dropped) } else { alive });
+            }
+            // The last to be told is the end, unless somebody does not read.
+            () = stopping.cancelled(), if lines.capacity() == 0 => return,
+        }
+    }
+}
+
+/// `GET /v1/events`
+pub(super) async fn of_all(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Response {
+    let (lines, response) = lines();
+    let told = desk.epochs.registry().follow();
+    let stopping = desk.stopping.clone();
+    desk.tasks.spawn("follower of all", async move {
+        let followed = follow_all(told, &caller, &lines);
+        tokio::select! {
+            () = followed => {}
+            () = lines.closed() => {}
+            () = stopping.cancelled() => {}
+        }
+    });
+    response
+}
+
+async fn follow_all(
+    mut told: tokio::sync::broadcast::Receiver<Told>,
+    caller: &Caller,
+    lines: &mpsc::Sender<Bytes>,
+) {
+    let mut alive = interval(ALIVE);
+    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    alive.reset();
+    let mut dropped = 0;
+    loop {
+        let line = tokio::select! {
+            biased;
+            told = told.recv() => match told {
+                Ok(Told { member, word }) if may_see(&caller.credentials, &member) => {
+                    line_of(&member, &word)
+                }
+                Ok(_) => continue,
+                Err(RecvError::Lagged(missed)) => {
+                    dropped += missed;
+                    continue;
+                }
+                Err(RecvError::Closed) => return,
+            },
+            _ = alive.tick() => {
+                let alive = Happening::new("alive");
+                let alive = if dropped > 0 { alive.with("dropped", dropped) } else { alive };
+                alive.line("", "")
+            }
+        };
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn line_of(member: &Member, word: &Word) -> Bytes {
+    let happening = match word {
+        Word::Joined => {
+            Happening::new("joined").with("session", format!("{:#x}", member.presence.session()))
+        }
+        Word::Notice(notice) => Happening::of(notice),
+    };
+    happening.line(&member.recipe, member.presence.id())
+}
+
+/// What stands behind the question mark.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct LogOptions {
+    #[serde(default = "last_lines")]
+    lines: usize,
+    #[serde(default)]
+    follow: bool,
+}
+
+/// A screen, and what was before it.
+fn last_lines() -> usize {
+    100
+}
+
+/// `GET /v1/logs`
+pub(super) async fn log(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Asked(options): Asked<LogOptions>,
+) -> Result<Response, Problem> {
+    if !caller.credentials.is_owner() {
+        let message = "the log is for root and the user that wok runs as";
+        return Err(Problem::forbidden(message));
+    }
+    let (lines, response) = lines();
+    let (logbook, stopping) = (Arc::clone(&desk.logbook), desk.stopping.clone());
+    desk.tasks.spawn("log", async move {
+        let read = read_log(&logbook, &options, &lines);
+        tokio::select! {
+            () = read => {}
+            () = lines.closed() => {}
+            () = stopping.cancelled() => {}
+        }
+    });
+    Ok(response)
+}
+
+async fn read_log(logbook: &Logbook, options: &LogOptions, lines: &mpsc::Sender<Bytes>) {
+    let (last, mut next) = logbook.read(options.lines);
+    for line in last {
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+    while options.follow {
+        let line = match next.recv().await {
+            Ok(line) => line,
+            Err(RecvError::Lagged(missed)) => Logbook::gap(missed),
+            Err(RecvError::Closed) => return,
+        };
+        if lines.send(line).await.is_err() {
+            return;
+        }
+    }
+}

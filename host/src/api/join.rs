@@ -1,0 +1,219 @@
+//! Joining a recipe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, Path, State};
+use axum::http::{Request, StatusCode};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::answer::json_response;
+use super::attendance::{Attendance, Attending, Lease, Opening, Stream, attend};
+use super::body::{self, Asked};
+use super::caller::Caller;
+use super::desk::Desk;
+use super::lines::lines;
+use super::participants::held_as_json;
+use super::problem::Problem;
+use crate::config::spell_duration;
+use crate::epochs::Joined;
+use crate::guest::{Arguments, Module};
+use crate::participant::{Answer, Join};
+use crate::registry::{App, By};
+
+/// Longest text that an app says of itself: it stands in znodes and in tables.
+const LONGEST: usize = 200;
+
+/// How often a stream says that it is alive, unless the app asks for another time: often enough for a
+/// person who looks, and for what is in between not to take the connection for dead.
+const ALIVE: Duration = Duration::from_secs(5);
+
+/// What an app can ask for instead.
+const ALIVES: std::ops::RangeInclusive<Duration> =
+    Duration::from_millis(100)..=Duration::from_secs(30);
+
+/// What a join can say.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct JoinRequest {
+    call: Option<Value>,
+    timeout: Option<String>,
+    lease: Option<String>,
+    #[serde(default)]
+    detached: bool,
+    app: Option<String>,
+    owner: Option<String>,
+}
+
+/// What stands behind the question mark.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct JoinOptions {
+    alive: Option<String>,
+}
+
+/// `POST /v1/recipes/{recipe}/join`
+pub(super) async fn join(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path(recipe): Path<String>,
+    Asked(options): Asked<JoinOptions>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
+    let JoinRequest { call, timeout, lease, detached, app, owner } = body::read_as(request).await?;
+    let alive = alive(options.alive.as_deref())?;
+    let lease = lease.map(|text| body::duration("lease", &text)).transpose()?;
+    let opening = match call {
+        Some(call) => Some(Opening {
+            arguments: called(&call, &join.module)?,
+            deadline: body::deadline(timeout.as_deref())?,
+        }),
+        None if timeout.is_some() => {
+            return Err(Problem::bad_request("`timeout` is for `call`, which is not given"));
+        }
+        None => None,
+    };
+    if detached && lease.is_none() {
+        let message = "a participant without a stream needs a `lease`, as \"30s\"";
+        return Err(Problem::bad_request(message));
+    }
+    let app = app_of(&caller, app)?;
+    let owner = match owner {
+        Some(owner) => bounded("owner", owner)?,
+        None => owner_of(join, &app),
+    };
+    let joined = desk.epochs.join_for(&recipe, By::App(app.clone()), Some(owner)).await?;
+    let Joined { participant, follower, epoch } = joined;
+    let patience = participant.session().timing().timeout();
+    let attendance = Arc::new(Attendance::new(participant, recipe, &app, lease.map(Lease::new)));
+    let entered = desk.attendances.enter(Arc::clone(&attendance));
+    let mut attending = Attending {
+        attendance: Arc::clone(&attendance),
+        entered,
+        follower,
+        opening: None,
+        stream: None,
+        over: epoch.over,
+    };
+    if detached {
+        desk.tasks.spawn("attendance", attend(attending));
+        return answer_detached(&attendance, opening).await;
+    }
+    attendance.renew();
+    let (lines, response) = lines();
+    attending.opening = opening;
+    attending.stream = Some(Stream { lines, alive, patience, hang_up: caller.hang_up.clone() });
+    desk.tasks.spawn("attendance", attend(attending));
+    Ok(response)
+}
+
+/// Answers when the call has been answered. Until then the connection keeps the participant.
+async fn answer_detached(
+    attendance: &Arc<Attendance>,
+    opening: Option<Opening>,
+) -> Result<Response, Problem> {
+    let unless_answered = attendance.leaving.clone().drop_guard();
+    let presence = attendance.participant.presence();
+    let value = match opening {
+        Some(opening) => match attendance.call(opening).await {
+            Ok(Answer { value: Ok(value), .. }) => value,
+            Ok(Answer { value: Err(error), .. }) => {
+                return Err(left(attendance, Problem::refused(&error)).await);
+            }
+            Err(error) => {
+                let ending = presence.standing().ending;
+                let problem = Problem::of_call(&error, ending.as_ref());
+                return Err(left(attendance, problem).await);
+            }
+        },
+        None => Value::Null,
+    };
+    attendance.renew();
+    unless_answered.disarm();
+    let lease = attendance.lease.as_ref().map(|lease| spell_duration(lease.length));
+    let body = json!({
+        "participant": attendance.participant.id(),
+        "recipe": attendance.recipe,
+        "value": value,
+        "held": presence.held().as_ref().map(held_as_json),
+        "lease": lease,
+    });
+    Ok(json_response(StatusCode::CREATED, &body))
+}
+
+/// The problem, once nothing of the participant is left.
+async fn left(attendance: &Attendance, problem: Problem) -> Problem {
+    attendance.leaving.cancel();
+    attendance.ended.cancelled().await;
+    problem
+}
+
+fn alive(text: Option<&str>) -> Result<Duration, Problem> {
+    let Some(text) = text else { return Ok(ALIVE) };
+    let alive = body::duration("alive", text)?;
+    match ALIVES.contains(&alive) {
+        true => Ok(alive),
+        false => Err(Problem::bad_request("`alive` is from \"100ms\" to \"30s\"")),
+    }
+}
+
+/// The call: an operation's name, or an object of its name and its arguments.
+fn called(call: &Value, module: &Module) -> Result<Arguments, Problem> {
+    let (operation, given) = match call {
+        Value::String(operation) => (operation, &Value::Null),
+        Value::Object(object) => match (object.iter().next(), object.len()) {
+            (Some(called), 1) => called,
+            _ => return Err(Problem::bad_request("`call` names one operation")),
+        },
+        _ => {
+            let message = "`call` is an operation's name, or {\"<operation>\": {…arguments}}";
+            return Err(Problem::bad_request(message));
+        }
+    };
+    arguments(module, operation, given)
+}
+
+/// The arguments of an operation, checked against its types.
+pub(super) fn arguments(
+    module: &Module,
+    operation: &str,
+    given: &Value,
+) -> Result<Arguments, Problem> {
+    module.arguments(operation, given).map_err(|errors| {
+        match module.interface().operation(operation) {
+            Some(_) => Problem::bad_request(format!("{operation}: {errors}")),
+            None => Problem::not_found(errors.to_string()),
+        }
+    })
+}
+
+/// Who the app is: what it says, or its process.
+pub(super) fn app_of(caller: &Caller, name: Option<String>) -> Result<App, Problem> {
+    let (uid, pid) = (caller.credentials.uid(), caller.credentials.pid());
+    let name = match (name, pid) {
+        (Some(name), _) => bounded("app", name)?,
+        (None, Some(pid)) => format!("pid {pid}"),
+        (None, None) => "remote".to_owned(),
+    };
+    Ok(App { name, uid, pid })
+}
+
+/// Who asks, in words for other contenders.
+pub(super) fn owner_of(join: &Join, app: &App) -> String {
+    let host = rustix::system::uname();
+    format!("{}@{} {}", join.recipe, host.nodename().to_string_lossy(), app.name)
+}
+
+fn bounded(key: &str, text: String) -> Result<String, Problem> {
+    let is_well = !text.is_empty() && text.len() <= LONGEST && !text.contains(char::is_control);
+    match is_well {
+        true => Ok(text),
+        false => Err(Problem::bad_request(format!(
+            "`{key}` is one line of 1 to {LONGEST} bytes, without control characters"
+        ))),
+    }
+}

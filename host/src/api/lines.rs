@@ -1,0 +1,123 @@
+//! What is told as it happens: flat JSON objects, one a line.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+
+use axum::body::Body;
+use axum::http::{HeaderValue, header};
+use axum::response::Response;
+use bytes::Bytes;
+use http_body::Frame;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+use crate::clock::Boottime;
+use crate::guest::values::unsigned;
+use crate::participant::{Ending, Notice, detail_as_json};
+use crate::session::Held;
+
+/// What happened, without who and when.
+#[derive(Debug, Clone)]
+pub(super) struct Happening {
+    event: &'static str,
+    more: Map<String, Value>,
+}
+
+impl Happening {
+    pub(super) fn new(event: &'static str) -> Self {
+        Happening { event, more: Map::new() }
+    }
+
+    pub(super) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.more.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Whether it says that something is held.
+    pub(super) fn says_held(&self) -> bool {
+        self.event == "held"
+    }
+
+    /// Whether it says until when what is held may be relied on.
+    pub(super) fn is_dated(&self) -> bool {
+        matches!(self.event, "held" | "alive" | "resumed" | "suspended")
+    }
+
+    /// Says until when what is held may be relied on without hearing more, on the clock that all
+    /// processes of a machine share.
+    pub(super) fn until(self, deadline: Option<Boottime>) -> Self {
+        match deadline {
+            Some(deadline) => {
+                self.with("deadline-boottime-ms", unsigned(deadline.as_nanos() / 1_000_000))
+            }
+            None => self,
+        }
+    }
+
+    /// What a participant tells.
+    pub(super) fn of(notice: &Notice) -> Self {
+        match notice {
+            Notice::Waiting { path } => Happening::new("waiting").with("path", path.as_str()),
+            Notice::Held(Held { path, fence }) => {
+                Happening::new("held").with("path", path.as_str()).with("fence", unsigned(*fence))
+            }
+            Notice::Released { path } => Happening::new("released").with("path", path.as_str()),
+            Notice::Suspended => Happening::new("suspended"),
+            Notice::Resumed => Happening::new("resumed"),
+            Notice::Emitted { event, detail } => Happening::new("recipe-event")
+                .with("name", event.as_str())
+                .with("detail", detail_as_json(detail)),
+            Notice::Lost(loss) => Happening::new("lost")
+                .with("reason", loss.reason())
+                .with("cause", loss.cause())
+                .with("message", loss.to_string()),
+            Notice::Ended(ending) => {
+                let how = match ending {
+                    Ending::Left => "left",
+                    Ending::Lost(_) => "lost",
+                    Ending::Failed(_) => "failed",
+                };
+                Happening::new("ended").with("how", how).with("message", ending.to_string())
+            }
+        }
+    }
+
+    /// The line of it.
+    pub(super) fn line(self, recipe: &str, participant: &str) -> Bytes {
+        let Happening { event, more: mut line } = self;
+        let now = humantime::format_rfc3339_millis(SystemTime::now()).to_string();
+        for (key, value) in
+            [("event", event), ("recipe", recipe), ("participant", participant), ("at", &now)]
+        {
+            line.insert(key.to_owned(), json!(value));
+        }
+        Bytes::from(format!("{}\n", Value::Object(line)))
+    }
+}
+
+/// The lines of an answer, as they come. One waits beside those that the connection has taken.
+pub(super) fn lines() -> (mpsc::Sender<Bytes>, Response) {
+    let (sender, receiver) = mpsc::channel(1);
+    let mut response = Response::new(Body::new(Lines(receiver)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
+    // For those in between, who might wait for more.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    (sender, response)
+}
+
+/// The body of such an answer.
+struct Lines(mpsc::Receiver<Bytes>);
+
+impl http_body::Body for Lines {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.0.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line))))
+    }
+}

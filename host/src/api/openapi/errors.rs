@@ -1,0 +1,171 @@
+//! How the host says no.
+
+use serde_json::{Map, Value, json};
+
+use super::components::{Components, described, object, refer, text};
+
+/// Why the host does not do what is asked. An operation's own error is not the host's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    MethodNotAllowed,
+    TooSlow,
+    Ended,
+    TooLarge,
+    Busy,
+    ModuleFailed,
+    Unavailable,
+    TimedOut,
+}
+
+impl Kind {
+    const ALL: [Kind; 12] = [
+        Kind::BadRequest,
+        Kind::Unauthorized,
+        Kind::Forbidden,
+        Kind::NotFound,
+        Kind::MethodNotAllowed,
+        Kind::TooSlow,
+        Kind::Ended,
+        Kind::TooLarge,
+        Kind::Busy,
+        Kind::ModuleFailed,
+        Kind::Unavailable,
+        Kind::TimedOut,
+    ];
+
+    /// What may be said to anybody, whatever is asked.
+    pub(super) const GENERAL: [Kind; 4] =
+        [Kind::BadRequest, Kind::Unauthorized, Kind::Forbidden, Kind::Unavailable];
+
+    /// What may be said to who calls an operation.
+    pub(super) const OF_CALLS: [Kind; 4] =
+        [Kind::NotFound, Kind::Ended, Kind::ModuleFailed, Kind::TimedOut];
+
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Kind::BadRequest => 400,
+            Kind::Unauthorized => 401,
+            Kind::Forbidden => 403,
+            Kind::NotFound => 404,
+            Kind::MethodNotAllowed => 405,
+            Kind::TooSlow => 408,
+            Kind::Ended => 410,
+            Kind::TooLarge => 413,
+            Kind::Busy => 423,
+            Kind::ModuleFailed => 500,
+            Kind::Unavailable => 503,
+            Kind::TimedOut => 504,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::BadRequest => "bad-request",
+            Kind::Unauthorized => "unauthorized",
+            Kind::Forbidden => "forbidden",
+            Kind::NotFound => "not-found",
+            Kind::MethodNotAllowed => "method-not-allowed",
+            Kind::TooSlow => "too-slow",
+            Kind::Ended => "ended",
+            Kind::TooLarge => "too-large",
+            Kind::Busy => "busy",
+            Kind::ModuleFailed => "module-failed",
+            Kind::Unavailable => "unavailable",
+            Kind::TimedOut => "timed-out",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Kind::BadRequest => "The request is wrong, and the message says where.",
+            Kind::Unauthorized => "Over TCP: the token is missing or wrong.",
+            Kind::Forbidden => {
+                "The host does not serve this user, this `Host`, or a web page of another origin."
+            }
+            Kind::NotFound => "There is no such recipe, participant, operation or path.",
+            Kind::MethodNotAllowed => "The path has other methods.",
+            Kind::TooSlow => "The body was not sent in time.",
+            Kind::Ended => {
+                "The participant has ended; after a loss `reason` and `cause` say which loss."
+            }
+            Kind::TooLarge => "The body is too large.",
+            Kind::Busy => {
+                "Another operation of this participant is under way: join a second participant to \
+                 do two things at a time."
+            }
+            Kind::ModuleFailed => "The module failed, and its participant has ended.",
+            Kind::Unavailable => {
+                "There is no session, all sessions are full, the host is stopping, or it has too \
+                 many connections."
+            }
+            Kind::TimedOut => {
+                "The caller's timeout passed, or the call was cancelled. Nothing of the operation \
+                 is left."
+            }
+        }
+    }
+
+    fn schema(self) -> Value {
+        let error = json!({ "type": "string", "const": self.name() });
+        let message = text("What happened and what to do, for people.");
+        let mut schema = object([("error", error), ("message", message)]);
+        if self == Kind::Ended
+            && let Some(Value::Object(properties)) = schema.get_mut("properties")
+        {
+            properties.insert("reason".to_owned(), loss_reason());
+            properties.insert("cause".to_owned(), loss_cause());
+        }
+        described(schema, self.words())
+    }
+
+    fn schema_name(self) -> String {
+        format!("{}-error", self.name())
+    }
+}
+
+/// What kind of loss it was.
+pub(super) fn loss_reason() -> Value {
+    let words = "What was lost: the session, or a znode of the claim; `fault` if the module failed \
+                 while it held the claim.";
+    json!({ "type": "string", "enum": ["session", "znode-deleted", "fault"], "description": words })
+}
+
+/// What was behind a loss.
+pub(super) fn loss_cause() -> Value {
+    text("What is behind the reason, in one word.")
+}
+
+/// Adds a schema for each kind.
+pub(super) fn add(components: &mut Components) {
+    for kind in Kind::ALL {
+        components.keep(&[&kind.schema_name()], kind.schema());
+    }
+}
+
+/// An answer for each kind, by its name.
+pub(super) fn responses() -> Value {
+    let response = |kind: Kind| {
+        let schema = refer(&kind.schema_name());
+        let response = json!({
+            "description": kind.words(),
+            "content": { "application/json": { "schema": schema } },
+        });
+        (kind.name().to_owned(), response)
+    };
+    Value::Object(Kind::ALL.into_iter().map(response).collect::<Map<_, _>>())
+}
+
+/// The answer with an operation's own error.
+pub(super) fn refusal(error: Value) -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": { "error": error },
+        "required": ["error"],
+        "additionalProperties": false,
+    });
+    described(schema, "The operation's own error.")
+}

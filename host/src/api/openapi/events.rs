@@ -1,0 +1,201 @@
+//! The lines of the streams that tell of participants.
+
+use serde_json::{Map, Value, json};
+
+use super::components::{Components, described, object, refer, text};
+use super::errors::{loss_cause, loss_reason};
+
+/// The schema of a line that tells of some participant, of whichever recipe.
+pub(super) const EVENT: &str = "event";
+
+/// The names of the events in the order in which they are likely to be met. Those that carry a module's
+/// own values are [`ANSWERED`] and [`REFUSED`].
+const NAMES: [&str; 12] = [
+    "joined",
+    "waiting",
+    "held",
+    ANSWERED,
+    REFUSED,
+    "timed-out",
+    "suspended",
+    "resumed",
+    "released",
+    "lost",
+    "recipe-event",
+    "alive",
+];
+const ANSWERED: &str = "answered";
+const REFUSED: &str = "refused";
+const ENDED: &str = "ended";
+
+/// Adds the schemas of all events, and of a line that is any of them.
+pub(super) fn add(components: &mut Components) {
+    components.keep(&["fence"], fence());
+    components.keep(&["claim"], claim());
+    for name in NAMES.into_iter().chain([ENDED]) {
+        let event = match name {
+            ANSWERED => answered(json!({ "description": "The answer." })),
+            REFUSED => refused(json!({ "description": "The operation's own error." })),
+            name => plain(name),
+        };
+        components.keep(&[&schema_name(name)], event);
+    }
+    components.keep(&[EVENT], any_event(|name| Some(schema_name(name))));
+}
+
+/// A fencing token.
+fn fence() -> Value {
+    json!({
+        "anyOf": [
+            { "type": "integer", "minimum": 0, "maximum": 1_u64 << 53 },
+            { "type": "string", "pattern": "^[0-9]{16,20}$" },
+        ],
+        "description": "A fencing token: a number up to 2^53, a decimal string beyond. Of two claims \
+                        one after the other, the later has the higher one.",
+    })
+}
+
+fn claim() -> Value {
+    let path = text("The claim's znode.");
+    described(object([("path", path), ("fence", refer("fence"))]), "Something that is held.")
+}
+
+/// What the schema of an event is called.
+fn schema_name(event: &str) -> String {
+    match event {
+        // Not to say it twice.
+        "recipe-event" => event.to_owned(),
+        event => format!("{event}-event"),
+    }
+}
+
+/// A line that is any event. `schema_of` says under which name the schema of an event is kept; none if
+/// there is no such event.
+pub(super) fn any_event(schema_of: impl Fn(&str) -> Option<String>) -> Value {
+    let mut schemas = Vec::new();
+    let mut mapping = Map::new();
+    for name in NAMES.into_iter().chain([ENDED]) {
+        if let Some(schema) = schema_of(name) {
+            let schema = refer(&schema);
+            mapping.insert(name.to_owned(), schema.get("$ref").cloned().unwrap_or_default());
+            schemas.push(schema);
+        }
+    }
+    json!({
+        "oneOf": schemas,
+        "discriminator": { "propertyName": "event", "mapping": mapping },
+        "description": "What happens to a participant. `event` says what.",
+    })
+}
+
+/// A line of a module's own. Its answers and refusals are of the schemas of these names; the module has
+/// no refusals where there is none.
+pub(super) fn own_event(answered: &str, refused: Option<&str>) -> Value {
+    any_event(|name| match name {
+        ANSWERED => Some(answered.to_owned()),
+        REFUSED => refused.map(str::to_owned),
+        name => Some(schema_name(name)),
+    })
+}
+
+/// The call of the join has answered that.
+pub(super) fn answered(value: Value) -> Value {
+    let words = "The call of the join has answered. Of an operation that claims, it comes before or \
+                 after `held`, and `held` is what counts.";
+    event(ANSWERED, words, [("operation", operation()), ("value", value)])
+}
+
+/// The call of the join has answered that error of its own.
+pub(super) fn refused(error: Value) -> Value {
+    let words = "The call of the join has answered an error of its own; `ended` follows.";
+    event(REFUSED, words, [("operation", operation()), ("error", error)])
+}
+
+fn operation() -> Value {
+    text("The operation.")
+}
+
+/// An event that is the same of every module.
+fn plain(name: &str) -> Value {
+    let message = || text("What happened, for people.");
+    match name {
+        "joined" => {
+            let session = text("The session that the participant belongs to.");
+            let app = text("The app that the participant is of.");
+            event(
+                name,
+                "The first line: the participant has joined.",
+                [("session", session), ("app", app)],
+            )
+        }
+        "waiting" => {
+            let words = "The participant stands in line.";
+            event(name, words, [("path", text("Its contender znode."))])
+        }
+        "held" => {
+            let path = text("The claim's znode.");
+            let words = "The participant holds a claim.";
+            event(name, words, [("path", path), ("fence", refer("fence"))])
+        }
+        "timed-out" => {
+            let words = "The timeout of the join's call has passed; `ended` follows.";
+            event(name, words, [("operation", operation())])
+        }
+        "suspended" => {
+            event(name, "Contact with ZooKeeper is in doubt; what is held is still held.", [])
+        }
+        "resumed" => event(name, "The doubt is over; what is held is still held.", []),
+        "released" => {
+            let words = "The participant gave a claim up of its own will.";
+            event(name, words, [("path", text("The claim's znode."))])
+        }
+        "lost" => event(
+            name,
+            "What was held is gone: stop now. `ended` follows.",
+            [("reason", loss_reason()), ("cause", loss_cause()), ("message", message())],
+        ),
+        "recipe-event" => {
+            let detail = json!({
+                "type": "object",
+                "additionalProperties": { "anyOf": [{ "type": "string" }, refer("fence")] },
+                "description": "Its details: texts, and a number for `fence`.",
+            });
+            let said = text("The event, as the docs of the recipe name it.");
+            event(name, "The module speaks.", [("name", said), ("detail", detail)])
+        }
+        "alive" => {
+            let mut alive = event(name, "The stream is alive; every 5 seconds.", []);
+            if let Some(Value::Object(properties)) = alive.get_mut("properties") {
+                let words = "How many lines this stream has missed, if any.";
+                properties.insert("dropped".to_owned(), described(refer("fence"), words));
+            }
+            alive
+        }
+        _ => {
+            let words = "How the participant ended: it left, it lost what it held or its session, or \
+                         its module failed.";
+            let how = json!({ "type": "string", "enum": ["left", "lost", "failed"], "description": words });
+            let words = "The last line: nothing of the participant is left in ZooKeeper.";
+            event(ENDED, words, [("how", how), ("message", message())])
+        }
+    }
+}
+
+fn event<const N: usize>(name: &str, words: &str, more: [(&str, Value); N]) -> Value {
+    let at = "When it happened.";
+    let mut event = object([
+        ("event", json!({ "type": "string", "const": name })),
+        ("recipe", text("The recipe.")),
+        ("participant", text("The participant's id.")),
+        ("at", json!({ "type": "string", "format": "date-time", "description": at })),
+    ]);
+    for (key, schema) in more {
+        if let Some(Value::Object(properties)) = event.get_mut("properties") {
+            properties.insert(key.to_owned(), schema);
+        }
+        if let Some(Value::Array(required)) = event.get_mut("required") {
+            required.push(json!(key));
+        }
+    }
+    described(event, words)
+}

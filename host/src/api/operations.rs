@@ -1,0 +1,104 @@
+//! Calling operations.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Extension, Path, State};
+use axum::http::{Request, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use super::answer::json_response;
+use super::attendance::{Attendance, Attending, Opening, attend};
+use super::body::{self, Asked};
+use super::caller::Caller;
+use super::desk::Desk;
+use super::join::{app_of, arguments, owner_of};
+use super::problem::Problem;
+use super::routes::only;
+use crate::epochs::Joined;
+use crate::participant::{Answer, CallError, Presence};
+use crate::registry::By;
+
+/// What stands behind the question mark.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct CallOptions {
+    timeout: Option<String>,
+}
+
+/// `POST /v1/participants/{id}/{operation}`
+pub(super) async fn of_participant(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path((id, operation)): Path<(String, String)>,
+    Asked(options): Asked<CallOptions>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let attendance = desk.attendance(&id, &caller.credentials)?;
+    let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
+    let deadline = body::deadline(options.timeout.as_deref())?;
+    let given = body::read(request).await?;
+    let arguments = arguments(&join.module, &operation, &given)?;
+    attendance.renew();
+    let presence = attendance.participant.presence();
+    let answer = attendance.call(Opening { arguments, deadline }).await;
+    attendance.renew();
+    respond(answer, &presence)
+}
+
+/// `DELETE /v1/participants/{id}/operation`
+pub(super) async fn cancel(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path((id, part)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    only("operation", &part)?;
+    desk.attendance(&id, &caller.credentials)?.withdraw();
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// `POST /v1/recipes/{recipe}/call/{operation}`: a participant joins for one operation.
+pub(super) async fn of_recipe(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path((recipe, operation)): Path<(String, String)>,
+    Asked(options): Asked<CallOptions>,
+    request: Request<Body>,
+) -> Result<Response, Problem> {
+    let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
+    let deadline = body::deadline(options.timeout.as_deref())?;
+    let given = body::read(request).await?;
+    let arguments = arguments(&join.module, &operation, &given)?;
+    let app = app_of(&caller, None)?;
+    let owner = owner_of(join, &app);
+    let joined = desk.epochs.join_for(&recipe, By::App(app.clone()), Some(owner)).await?;
+    let Joined { participant, follower, epoch } = joined;
+    let presence = participant.presence();
+    let attendance = Arc::new(Attendance::new(participant, recipe, &app, None));
+    let entered = desk.attendances.enter(Arc::clone(&attendance));
+    // Whatever becomes of this request, the participant leaves.
+    let leaving = attendance.leaving.clone().drop_guard();
+    let attending = Attending {
+        attendance: Arc::clone(&attendance),
+        entered,
+        follower,
+        opening: None,
+        stream: None,
+        over: epoch.over,
+    };
+    desk.tasks.spawn("attendance", attend(attending));
+    let answer = attendance.call(Opening { arguments, deadline }).await;
+    let response = respond(answer, &presence);
+    drop(leaving);
+    attendance.ended.cancelled().await;
+    response
+}
+
+fn respond(answer: Result<Answer, CallError>, presence: &Presence) -> Result<Response, Problem> {
+    match answer {
+        Ok(Answer { value: Ok(value), .. }) => Ok(json_response(StatusCode::OK, &value)),
+        Ok(Answer { value: Err(error), .. }) => Err(Problem::refused(&error)),
+        Err(error) => Err(Problem::of_call(&error, presence.standing().ending.as_ref())),
+    }
+}

@@ -1,0 +1,119 @@
+//! Those who take part: seeing them, renewing them, ending them.
+
+use std::sync::Arc;
+
+use axum::extract::{Extension, Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::answer::json_response;
+use super::attendance::Attendance;
+use super::caller::Caller;
+use super::desk::{Desk, may_see};
+use super::problem::Problem;
+use super::routes::only;
+use crate::config::spell_duration;
+use crate::guest::values::unsigned;
+use crate::registry::{By, Member};
+use crate::session::{Ahead, Held};
+
+/// `GET /v1/participants`
+pub(super) async fn list(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Response {
+    let members = desk.epochs.registry().list();
+    let seen = members.iter().filter(|member| may_see(&caller.credentials, member));
+    let participants: Vec<Value> = seen.map(|member| as_json(&desk, member)).collect();
+    json_response(StatusCode::OK, &json!({ "participants": participants }))
+}
+
+/// `GET /v1/participants/{id}`
+pub(super) async fn one(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let member = desk.member(&id, &caller.credentials)?;
+    Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))
+}
+
+/// `PUT /v1/participants/{id}/lease`
+pub(super) async fn renew(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path((id, part)): Path<(String, String)>,
+) -> Result<Response, Problem> {
+    only("lease", &part)?;
+    let attendance = desk.attendance(&id, &caller.credentials)?;
+    if attendance.lease.is_none() {
+        let message = "this participant has no lease: its stream keeps it";
+        return Err(Problem::bad_request(message));
+    }
+    // One that is ending is not renewed any more, and must not be believed to be.
+    if attendance.leaving.is_cancelled() || attendance.ended.is_cancelled() {
+        return Err(Problem::ended(None));
+    }
+    attendance.renew();
+    let member = desk.member(&id, &caller.credentials)?;
+    Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))
+}
+
+/// `DELETE /v1/participants/{id}`
+pub(super) async fn end(
+    State(desk): State<Arc<Desk>>,
+    Extension(caller): Extension<Arc<Caller>>,
+    Path(id): Path<String>,
+) -> Result<Response, Problem> {
+    let attendance = desk.attendance(&id, &caller.credentials)?;
+    attendance.leaving.cancel();
+    attendance.ended.cancelled().await;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+fn as_json(desk: &Desk, member: &Member) -> Value {
+    let Member { presence, recipe, owner, by, since } = member;
+    let standing = presence.standing();
+    let held = presence.held();
+    let waiting = standing.waiting.as_ref().filter(|_| held.is_none());
+    let state = match (&standing.ending, &held, waiting) {
+        (Some(_), ..) => "ended",
+        _ if standing.is_suspended => "suspended",
+        (None, Some(_), _) => "held",
+        (None, None, Some(_)) => "waiting",
+        (None, None, None) => "joined",
+    };
+    let (by, app) = match by {
+        By::Host => ("daemon", None),
+        By::App(app) => ("app", Some(app)),
+    };
+    let behind =
+        presence.ahead().map(|Ahead { path, owner }| json!({ "path": path, "owner": owner }));
+    json!({
+        "participant": &**presence.id(),
+        "recipe": recipe,
+        "app": app.map(|app| app.name.as_str()),
+        "uid": app.and_then(|app| app.uid),
+        "pid": app.and_then(|app| app.pid),
+        "owner": owner,
+        "session": format!("{:#x}", presence.session()),
+        "since": humantime::format_rfc3339_millis(*since).to_string(),
+        "state": state,
+        "waiting": waiting.map(|path| json!({ "path": path, "behind": behind })),
+        "held": held.as_ref().map(held_as_json),
+        "operation": standing.operation,
+        "lease": lease_of(desk.attendances.find(presence.id()).as_deref()),
+        "by": by,
+    })
+}
+
+fn lease_of(attendance: Option<&Attendance>) -> Option<String> {
+    let lease = attendance?.lease.as_ref()?;
+    Some(spell_duration(lease.length))
+}
+
+/// What is held.
+pub(super) fn held_as_json(held: &Held) -> Value {
+    json!({ "path": held.path, "fence": unsigned(held.fence) })
+}

@@ -1,0 +1,128 @@
+//! What goes wrong between an app and the host, as HTTP.
+//!
+//! The body of every error is a JSON object with `error`. With status 409 that is the operation's own
+//! error, as its module answered it; with any other it is a word of the host's, and `message` says in
+//! a sentence what to do.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::answer::json_response;
+use crate::epochs::JoinError;
+use crate::participant::{CallError, Ending};
+
+/// What went wrong, as it is told to the app.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub(super) status: StatusCode,
+    body: Value,
+}
+
+impl Problem {
+    fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
+        Problem { status, body: json!({ "error": error, "message": message.into() }) }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::BAD_REQUEST, "bad-request", message)
+    }
+
+    pub(super) fn unauthorized() -> Self {
+        let message = "show the token: `Authorization: Bearer <what is in the token-file>`";
+        Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    pub(super) fn forbidden(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::NOT_FOUND, "not-found", message)
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        let message = "this path has other methods: see /v1/openapi.json";
+        Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", message)
+    }
+
+    pub(super) fn too_slow() -> Self {
+        let message = "the body did not come in time; nothing was done";
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", message)
+    }
+
+    pub(super) fn too_large(most: usize) -> Self {
+        let message = format!("a body may have {most} bytes; nothing was done");
+        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", message)
+    }
+
+    pub(super) fn unavailable(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    }
+
+    /// What the operation itself answered.
+    pub(super) fn refused(error: &Value) -> Self {
+        Problem { status: StatusCode::CONFLICT, body: json!({ "error": error }) }
+    }
+
+    /// The participant has ended; `ending` says how, where it has been told.
+    pub(super) fn ended(ending: Option<&Ending>) -> Self {
+        let Some(ending) = ending else {
+            return Problem::new(
+                StatusCode::GONE,
+                "ended",
+                "the participant has ended: join again",
+            );
+        };
+        match ending {
+            Ending::Failed(fault) => Problem::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "module-failed",
+                format!("the module failed: {fault}"),
+            ),
+            Ending::Left => {
+                Problem::new(StatusCode::GONE, "ended", "the participant has left: join again")
+            }
+            Ending::Lost(loss) => {
+                let mut problem = Problem::new(
+                    StatusCode::GONE,
+                    "ended",
+                    format!("the participant has ended, {ending}: join again"),
+                );
+                problem.body["reason"] = json!(loss.reason());
+                problem.body["cause"] = json!(loss.cause());
+                problem
+            }
+        }
+    }
+
+    /// Why there is no answer to a call.
+    pub(super) fn of_call(error: &CallError, ending: Option<&Ending>) -> Self {
+        match error {
+            CallError::Busy => Problem::new(StatusCode::LOCKED, "busy", error.to_string()),
+            CallError::Cancelled => Problem::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "timed-out",
+                "the timeout passed, or somebody cancelled the operation; nothing of it is left",
+            ),
+            CallError::Ended => Problem::ended(ending),
+        }
+    }
+}
+
+impl From<JoinError> for Problem {
+    fn from(error: JoinError) -> Self {
+        match &error {
+            JoinError::Unknown(_) => {
+                Problem::not_found(format!("{error}: GET /v1/recipes tells those that there are"))
+            }
+            _ => Problem::unavailable(error.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        json_response(self.status, &self.body)
+    }
+}

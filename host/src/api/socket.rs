@@ -1,0 +1,201 @@
+//! The Unix socket that the host listens on.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use tokio::net::{UnixListener, UnixStream};
+
+/// Why a socket cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// Another process serves it.
+    #[error(
+        "another wok serves {}: end that one, or give this one another `socket` in [api]",
+        .0.display()
+    )]
+    InUse(PathBuf),
+    /// There is something else of that name.
+    #[error("{} is there and is no socket: move it away, or name another `socket` in [api]", .0.display())]
+    NoSocket(PathBuf),
+    /// Whoever can write to the directory could put another socket in its place.
+    #[error(
+        "every user can write to {}, and so could serve apps in wok's place: name a `socket` in [api] \
+         in a directory of this user's own",
+        .0.display()
+    )]
+    Open(PathBuf),
+    /// It cannot be made.
+    #[error("cannot listen on {}: {source}: name another `socket` in [api]", path.display())]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}: name another address as `http` in [api]")]
+    Tcp {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// A certificate or key cannot be used.
+    #[error("`tls` in [api]: {0}")]
+    Tls(String),
+}
+
+/// Where a user's host listens, and its clients look, unless they are told otherwise: `/run/wok` for
+/// root, else in the runtime directory of the XDG base directory specification, else in a directory
+/// of the user's own in the one for temporary files.
+pub fn default_socket() -> PathBuf {
+    let uid = rustix::process::geteuid();
+    if uid.is_root() {
+        return PathBuf::from("/run/wok/wok.sock");
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match runtime.filter(|directory| directory.is_absolute()) {
+        Some(directory) => directory.join("wok.sock"),
+        None => std::env::temp_dir().join(format!("wok-{}", uid.as_raw())).join("wok.sock"),
+    }
+}
+
+/// A socket that is listened on. Dropping it removes its file.
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) listener: UnixListener,
+    path: PathBuf,
+    /// Of the file, so that another's is not removed.
+    inode: u64,
+    /// Held as long as the socket is: who holds it may take a stale file away.
+    _lock: fs::File,
+}
+
+impl Socket {
+    /// Listens. A file that a process left behind which did not end in order is taken away; that of
+    /// one that lives is not.
+    pub(super) async fn bind(path: &Path, mode: u32) -> Result<Self, BindError> {
+        let io = |source| BindError::Io { path: path.to_owned(), source };
+        let directory = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        // Others must be able to pass where they may connect.
+        let passable = if mode & 0o077 == 0 { 0o700 } else { 0o755 };
+        fs::DirBuilder::new().recursive(true).mode(passable).create(directory).map_err(io)?;
+        let metadata = fs::metadata(directory).map_err(io)?;
+        let is_sticky = metadata.mode() & 0o1000 != 0;
+        if metadata.mode() & 0o002 != 0 && !is_sticky {
+            return Err(BindError::Open(directory.to_owned()));
+        }
+        let lock = lock(path).map_err(io)?.ok_or_else(|| BindError::InUse(path.to_owned()))?;
+        remove_stale(path).await?;
+        // Under a name that nobody knows until its mode is right.
+        let hidden = directory.join(format!(".wok-{}.sock", std::process::id()));
+        fs::remove_file(&hidden).or_else(absent_is_well).map_err(io)?;
+        let listener = UnixListener::bind(&hidden).map_err(io)?;
+        let placed = fs::set_permissions(&hidden, fs::Permissions::from_mode(mode))
+            .and_then(|()| fs::rename(&hidden, path))
+            .and_then(|()| fs::symlink_metadata(path));
+        match placed {
+            Ok(metadata) => {
+                let (path, inode) = (path.to_owned(), metadata.ino());
+                Ok(Socket { listener, path, inode, _lock: lock })
+            }
+            Err(source) => {
+                // It was made a moment ago; that it cannot be moved is what is told.
+                fs::remove_file(&hidden).ok();
+                Err(io(source))
+            }
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|it| it.ino() == self.inode);
+        if is_ours && let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(path = %self.path.display(), %error, "the socket's file stays behind");
+        }
+    }
+}
+
+/// The lock of a socket; none if another process has it.
+fn lock(socket: &Path) -> io::Result<Option<fs::File>> {
+    let mut path = socket.as_os_str().to_owned();
+    path.push(".lock");
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(fs::File::from(file))),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Takes away what a host left behind that was killed. The caller has the lock.
+async fn remove_stale(path: &Path) -> Result<(), BindError> {
+    let io = |source| BindError::Io { path: path.to_owned(), source };
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io(error)),
+    };
+    if !metadata.file_type().is_socket() {
+        return Err(BindError::NoSocket(path.to_owned()));
+    }
+    // One that knows nothing of the lock may listen there.
+    match UnixStream::connect(path).await {
+        Ok(_) => Err(BindError::InUse(path.to_owned())),
+        Err(_) => fs::remove_file(path).or_else(absent_is_well).map_err(io),
+    }
+}
+
+fn absent_is_well(error: io::Error) -> io::Result<()> {
+    if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_socket_is_taken_over_from_the_dead_and_not_from_the_living() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("run/wok.sock");
+        let first = Socket::bind(&path, 0o600).await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert!(UnixStream::connect(&path).await.is_ok());
+        assert!(matches!(Socket::bind(&path, 0o600).await, Err(BindError::InUse(_))));
+        // As a process that is killed leaves it: the file is there, and nobody listens.
+        std::os::unix::net::UnixListener::bind(directory.path().join("stale")).unwrap();
+        fs::rename(directory.path().join("stale"), &path).unwrap();
+        drop(first);
+        assert!(path.exists(), "another's file stays");
+        let second = Socket::bind(&path, 0o660).await.unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
+        drop(second);
+        assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_socket_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("wok.sock");
+        fs::write(&path, "precious").unwrap();
+        assert!(matches!(Socket::bind(&path, 0o600).await, Err(BindError::NoSocket(_))));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_all_can_write_to_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = directory.path().join("open");
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
+        let bound = Socket::bind(&open.join("wok.sock"), 0o600).await;
+        assert!(matches!(bound, Err(BindError::Open(_))));
+    }
+}

@@ -1,0 +1,125 @@
+//! HTTP over TCP, for those who ask for it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+use super::Door;
+use super::caller::Credentials;
+use super::gate::Gate;
+use super::socket::BindError;
+use crate::config::Http;
+use crate::session::TlsIdentity;
+
+/// How long a TLS handshake may take.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+
+/// An address that is listened on.
+pub(super) struct Tcp {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    gate: Arc<Gate>,
+}
+
+impl std::fmt::Debug for Tcp {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Tcp").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl Tcp {
+    pub(super) async fn bind(http: &Http) -> Result<Self, BindError> {
+        let tls = http.tls.as_ref().map(acceptor).transpose()?;
+        let io = |source| BindError::Tcp { address: http.address, source };
+        let listener = TcpListener::bind(http.address).await.map_err(io)?;
+        let address = listener.local_addr().map_err(io)?;
+        tracing::info!(%address, tls = tls.is_some(), "the API is served over TCP");
+        let mut hosts = http.hosts.clone();
+        hosts.extend(own_names(address, tls.is_some()));
+        let gate = Arc::new(Gate { token: http.token.clone(), hosts });
+        Ok(Tcp { listener, tls, gate })
+    }
+
+    /// What callers must show.
+    pub(super) fn gate(&self) -> Arc<Gate> {
+        Arc::clone(&self.gate)
+    }
+
+    /// Lets callers in until the host stops.
+    pub(super) async fn accept(&self, door: &Door) {
+        while let Some(accepted) = door.stopping.run_until_cancelled(self.listener.accept()).await {
+            match accepted {
+                Ok((stream, _)) => self.admit(door, stream),
+                Err(error) => door.pause(&error).await,
+            }
+        }
+    }
+
+    fn admit(&self, door: &Door, stream: TcpStream) {
+        // Lines are short and wanted at once; without it they come a little later.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a caller keeps Nagle's algorithm");
+        }
+        match &self.tls {
+            None => door.admit(stream, Credentials::Remote),
+            Some(acceptor) => {
+                let (acceptor, shaken) = (acceptor.clone(), door.clone());
+                door.tasks.spawn("handshake", async move {
+                    let handshake = acceptor.accept(stream);
+                    match tokio::time::timeout(HANDSHAKE_LIMIT, handshake).await {
+                        Ok(Ok(stream)) => shaken.admit(stream, Credentials::Remote),
+                        Ok(Err(error)) => tracing::debug!(%error, "no TLS with a caller"),
+                        Err(_elapsed) => tracing::debug!("no TLS with a caller in time"),
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// What a caller on this machine calls the host.
+fn own_names(address: SocketAddr, is_tls: bool) -> Vec<String> {
+    let port = address.port();
+    let is_default = port == if is_tls { 443 } else { 80 };
+    let mut names = vec![address.to_string(), format!("localhost:{port}")];
+    if is_default {
+        names.push("localhost".to_owned());
+        names.push(match address {
+            SocketAddr::V4(address) => address.ip().to_string(),
+            SocketAddr::V6(address) => format!("[{}]", address.ip()),
+        });
+    }
+    names
+}
+
+fn acceptor(identity: &TlsIdentity) -> Result<TlsAcceptor, BindError> {
+    let tls = |error: &dyn std::fmt::Display| BindError::Tls(error.to_string());
+    let certificates = CertificateDer::pem_slice_iter(identity.certificate.as_bytes());
+    let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(|it| tls(&it))?;
+    let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes());
+    let key = key.map_err(|error| tls(&error))?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, key))
+        .map_err(|error| tls(&error))?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_of_this_machine_know_the_host_by_its_address() {
+        let names = |address: &str, is_tls| own_names(address.parse().unwrap(), is_tls);
+        assert_eq!(names("127.0.0.1:7070", false), ["127.0.0.1:7070", "localhost:7070"]);
+        assert_eq!(names("[::1]:443", true), ["[::1]:443", "localhost:443", "localhost", "[::1]"]);
+    }
+}

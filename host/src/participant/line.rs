@@ -1,0 +1,359 @@
+//! The line from a participant to those who follow it.
+//!
+//! Each follower has a queue of its own, so that one that does not read holds nobody up.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::Notify;
+
+use super::notice::{Ending, Notice};
+use crate::guest::{Fault, Module, in_words};
+use crate::session::{Held, Seat};
+
+/// Notices that wait for a slow reader at most. States take the place of older states, a module's
+/// own events are dropped and counted, and neither a loss nor the end is ever dropped.
+const MOST_WAITING: usize = 256;
+
+/// Where a participant stands, by what it has told.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// The contender znode with which it stands in line, or stood before it held.
+    pub waiting: Option<String>,
+    /// What it told that it holds, and has not told the end of.
+    pub held: Option<Held>,
+    /// Whether the connection is in doubt.
+    pub is_suspended: bool,
+    /// The operation that is under way.
+    pub operation: Option<String>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+}
+
+impl Standing {
+    fn note(&mut self, notice: &Notice) {
+        match notice {
+            Notice::Waiting { path } => self.waiting = Some(path.clone()),
+            Notice::Held(held) => self.held = Some(held.clone()),
+            Notice::Released { path } => {
+                self.held.take_if(|held| held.path == *path);
+                self.waiting.take_if(|waiting| waiting == path);
+            }
+            Notice::Suspended => self.is_suspended = true,
+            Notice::Resumed => self.is_suspended = false,
+            Notice::Emitted { .. } => {}
+            Notice::Lost(_) => self.held = None,
+            Notice::Ended(ending) => {
+                *self = Standing { ending: Some(ending.clone()), ..Standing::default() };
+            }
+        }
+    }
+
+    /// What a follower is told first that comes late.
+    fn notices(&self) -> impl Iterator<Item = Notice> {
+        let waiting = self.waiting.clone().filter(|_| self.held.is_none());
+        let waiting = waiting.map(|path| Notice::Waiting { path });
+        let held = self.held.clone().map(Notice::Held);
+        let suspended = self.is_suspended.then_some(Notice::Suspended);
+        let ended = self.ending.clone().map(Notice::Ended);
+        waiting.into_iter().chain(held).chain(suspended).chain(ended)
+    }
+}
+
+/// Hears all that a participant tells, as it tells it: it must not wait for anything.
+pub(crate) trait Listener: Send {
+    /// Hears a notice.
+    fn hear(&mut self, notice: &Notice);
+}
+
+/// The participant's end of the line.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Line(Arc<Mutex<Shared>>);
+
+#[derive(Default)]
+struct Shared {
+    standing: Standing,
+    queues: Vec<Arc<Queue>>,
+    listener: Option<Box<dyn Listener>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Shared").field("standing", &self.standing).finish_non_exhaustive()
+    }
+}
+
+impl Line {
+    pub(crate) fn tell(&self, notice: Notice) {
+        let mut shared = self.shared();
+        if shared.standing.ending.is_some() {
+            return;
+        }
+        shared.standing.note(&notice);
+        if let Some(listener) = &mut shared.listener {
+            listener.hear(&notice);
+        }
+        if let Some((last, others)) = shared.queues.split_last() {
+            others.iter().for_each(|queue| queue.put(notice.clone()));
+            last.put(notice);
+        }
+    }
+
+    /// Where the participant stands.
+    pub(crate) fn standing(&self) -> Standing {
+        self.shared().standing.clone()
+    }
+
+    /// Notes that an operation is under way, until what this answers is dropped.
+    pub(crate) fn under_way(&self, operation: &str) -> UnderWay {
+        self.shared().standing.operation = Some(operation.to_owned());
+        UnderWay(self.clone())
+    }
+
+    /// Has all that is told heard, from where the participant stands on. There is one listener.
+    pub(crate) fn attach(&self, mut listener: Box<dyn Listener>) {
+        let mut shared = self.shared();
+        shared.standing.notices().for_each(|notice| listener.hear(&notice));
+        shared.listener = Some(listener);
+    }
+
+    /// Somebody who follows the participant from where it stands on.
+    pub(crate) fn follower(&self, seat: Weak<Seat>) -> Follower {
+        let mut shared = self.shared();
+        let queue = Arc::new(Queue::default());
+        shared.standing.notices().for_each(|notice| queue.put(notice));
+        shared.queues.push(Arc::clone(&queue));
+        drop(shared);
+        Follower { queue, line: Arc::downgrade(&self.0), seat }
+    }
+
+    /// Has something told, whatever becomes of the participant's task.
+    pub(crate) fn last_word(&self, participant: Arc<str>, module: Module) -> LastWord {
+        LastWord { line: self.clone(), participant, module }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An operation that is under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay(Line);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.shared().standing.operation = None;
+    }
+}
+
+/// What one follower has not read yet.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    arrived: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    notices: VecDeque<Notice>,
+    dropped: u64,
+    ended: bool,
+}
+
+impl Queue {
+    fn put(&self, notice: Notice) {
+        self.waiting().put(notice);
+        self.arrived.notify_one();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn put(&mut self, notice: Notice) {
+        self.ended |= matches!(notice, Notice::Ended(_));
+        let is_full = self.notices.len() >= MOST_WAITING;
+        match &notice {
+            Notice::Emitted { .. } if is_full => {
+                self.dropped += 1;
+                return;
+            }
+            Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. } => {}
+            _ if is_full => {
+                let is_state = |it: &Notice| {
+                    !matches!(it, Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. })
+                };
+                if let Some(stale) = self.notices.iter().position(is_state) {
+                    self.notices.remove(stale);
+                } else if self.notices.pop_front().is_some() {
+                    self.dropped += 1;
+                }
+            }
+            _ => {}
+        }
+        self.notices.push_back(notice);
+    }
+}
+
+/// Tells the followers of an end that nobody told, when it is dropped: a bug of the host must not
+/// leave a command running under a claim that nobody keeps.
+#[derive(Debug)]
+pub(crate) struct LastWord {
+    line: Line,
+    participant: Arc<str>,
+    module: Module,
+}
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        let fault = Fault::Abandoned { guest: in_words(&self.participant, &self.module) };
+        self.line.tell(Notice::Ended(Ending::Failed(Arc::new(fault))));
+    }
+}
+
+/// A follower's end of the line.
+#[derive(Debug)]
+pub struct Follower {
+    queue: Arc<Queue>,
+    line: Weak<Mutex<Shared>>,
+    /// Of the participant, while that lives.
+    seat: Weak<Seat>,
+}
+
+impl Follower {
+    /// The next notice; none after [`Notice::Ended`].
+    ///
+    /// A [`Notice::Held`] that has waited here for so long that the claim may be gone, as where this
+    /// process was stopped, is not told any more: the loss follows.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub async fn next(&mut self) -> Option<Notice> {
+        loop {
+            {
+                let mut waiting = self.queue.waiting();
+                while let Some(notice) = waiting.notices.pop_front() {
+                    if !matches!(notice, Notice::Held(_)) || self.is_live() {
+                        return Some(notice);
+                    }
+                }
+                // A follower that keeps up needs no room kept, and there may be thousands of them.
+                waiting.notices = VecDeque::new();
+                if waiting.ended {
+                    return None;
+                }
+            }
+            self.queue.arrived.notified().await;
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.seat.upgrade().is_some_and(|seat| seat.is_live())
+    }
+
+    /// How many notices this follower has missed by being slow.
+    pub fn dropped(&self) -> u64 {
+        self.queue.waiting().dropped
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        if let Some(shared) = self.line.upgrade() {
+            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            shared.queues.retain(|queue| !Arc::ptr_eq(queue, &self.queue));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::notice::Loss;
+    use super::*;
+    use crate::session::SessionLoss;
+
+    fn emitted(number: usize) -> Notice {
+        Notice::Emitted { event: number.to_string(), detail: Vec::new() }
+    }
+
+    #[tokio::test]
+    async fn a_slow_follower_misses_events_and_old_states_but_never_the_loss() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        (0..MOST_WAITING + 10).for_each(|number| line.tell(emitted(number)));
+        line.tell(Notice::Suspended);
+        line.tell(Notice::Resumed);
+        let loss = Loss::Session(SessionLoss::Expired);
+        line.tell(Notice::Lost(loss.clone()));
+        line.tell(Notice::Ended(Ending::Lost(loss)));
+        line.tell(Notice::Suspended);
+        let mut seen = Vec::new();
+        while let Some(notice) = follower.next().await {
+            seen.push(notice);
+        }
+        let tail = seen.split_off(seen.len() - 3);
+        let [Notice::Resumed, Notice::Lost(loss), Notice::Ended(Ending::Lost(end))] = &*tail else {
+            panic!("{tail:?}");
+        };
+        assert_eq!((loss.cause(), end.cause()), ("expired", "expired"));
+        assert!(!seen.iter().any(|notice| matches!(notice, Notice::Suspended)), "{seen:?}");
+        assert_eq!(follower.dropped(), 11);
+    }
+
+    #[tokio::test]
+    async fn each_follower_has_what_it_missed_to_itself() {
+        let line = Line::default();
+        let (mut quick, slow) = (line.follower(Weak::new()), line.follower(Weak::new()));
+        for number in 0..MOST_WAITING + 10 {
+            line.tell(emitted(number));
+            assert!(matches!(quick.next().await, Some(Notice::Emitted { .. })));
+        }
+        assert_eq!((quick.dropped(), slow.dropped()), (0, 10));
+        drop(slow);
+        assert_eq!(line.shared().queues.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn who_comes_late_is_told_where_the_participant_stands() {
+        let line = Line::default();
+        line.tell(Notice::Waiting { path: "/a".into() });
+        line.tell(Notice::Suspended);
+        let mut late = line.follower(Weak::new());
+        assert!(matches!(late.next().await, Some(Notice::Waiting { path }) if path == "/a"));
+        assert!(matches!(late.next().await, Some(Notice::Suspended)));
+        line.tell(Notice::Resumed);
+        line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
+        assert_eq!(line.standing().held.map(|held| held.fence), Some(1));
+        line.tell(Notice::Released { path: "/a".into() });
+        let standing = line.standing();
+        assert!(standing.held.is_none() && standing.waiting.is_none() && !standing.is_suspended);
+        line.tell(Notice::Ended(Ending::Left));
+        let mut later = line.follower(Weak::new());
+        assert!(matches!(later.next().await, Some(Notice::Ended(Ending::Left))));
+        assert!(later.next().await.is_none());
+    }
+
+    #[test]
+    fn an_operation_is_under_way_until_it_is_over() {
+        let line = Line::default();
+        let under_way = line.under_way("acquire");
+        assert_eq!(line.standing().operation.as_deref(), Some("acquire"));
+        drop(under_way);
+        assert_eq!(line.standing().operation, None);
+    }
+
+    #[tokio::test]
+    async fn what_is_held_is_not_told_when_the_session_may_be_gone() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        line.tell(Notice::Waiting { path: "/a".into() });
+        line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
+        line.tell(Notice::Ended(Ending::Left));
+        assert!(matches!(follower.next().await, Some(Notice::Waiting { path }) if path == "/a"));
+        assert!(matches!(follower.next().await, Some(Notice::Ended(Ending::Left))));
+        assert!(follower.next().await.is_none());
+    }
+}

@@ -1,0 +1,88 @@
+//! A daemon that serves apps.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use super::client::Client;
+use crate::patience::eventually;
+use crate::process::{Program, Running};
+use crate::{scratch, zookeeper};
+
+/// A daemon that serves apps, ready for them.
+#[derive(Debug)]
+pub struct Serving {
+    /// The daemon.
+    pub daemon: Running,
+    /// What its recipes' mounts stand below.
+    pub root: String,
+    directory: TempDir,
+    socket: PathBuf,
+}
+
+/// What the daemon of a test is told beside its recipes.
+#[derive(Debug, Clone)]
+pub struct Setting<'a> {
+    /// Where ZooKeeper is.
+    pub connect: &'a str,
+    /// More keys of `[zookeeper]`.
+    pub zookeeper: &'a str,
+    /// More keys of `[api]`.
+    pub api: &'a str,
+}
+
+/// Starts a daemon with these recipes, and waits until they can be joined. `api` has more keys of
+/// `[api]`.
+///
+/// # Errors
+/// It does not start.
+pub async fn serve(connect: &str, api: &str, recipes: &str) -> Result<Serving> {
+    serve_as(Setting { connect, zookeeper: "session-timeout = \"4s\"", api }, recipes).await
+}
+
+/// The same, with more to say.
+///
+/// # Errors
+/// It does not start.
+pub async fn serve_as(setting: Setting<'_>, recipes: &str) -> Result<Serving> {
+    let (directory, root) = (scratch::dir()?, zookeeper::unique_path());
+    let Setting { connect, zookeeper, api } = setting;
+    let (config, socket) = (directory.path().join("wok.toml"), directory.path().join("wok.sock"));
+    let text = format!(
+        "[zookeeper]\nconnect = \"{connect}\"\nroot = \"{root}\"\n{zookeeper}\n\n\
+         [api]\nsocket = \"wok.sock\"\n{api}\n\n{recipes}\n"
+    );
+    std::fs::write(&config, text)?;
+    let daemon = Program::wok()?.args([Path::new("run"), &config]).start()?;
+    let serving = Serving { daemon, root, directory, socket };
+    let client = serving.client();
+    eventually("the daemon to be ready", async || {
+        anyhow::ensure!(
+            serving.daemon.status().is_none(),
+            "it ended: {:?}",
+            serving.daemon.lines()
+        );
+        let ready = client.get("/readyz").await.is_ok_and(|answer| answer.status == 200);
+        Ok(ready.then_some(()))
+    })
+    .await?;
+    Ok(serving)
+}
+
+impl Serving {
+    /// An app.
+    pub fn client(&self) -> Client {
+        Client::new(&self.socket)
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// A directory that is gone after the test.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+}

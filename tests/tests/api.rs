@@ -1,0 +1,218 @@
+//! The local API: apps take part through a daemon on a real server.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+#[path = "api/ends.rs"]
+mod ends;
+#[path = "api/losses.rs"]
+mod losses;
+#[path = "api/refusals.rs"]
+mod refusals;
+#[path = "api/slow_readers.rs"]
+mod slow_readers;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use wok_tests::admin::Admin;
+use wok_tests::api::serve;
+use wok_tests::process::{Program, Signal};
+use wok_tests::zookeeper;
+
+/// One lock.
+const LOCK: &str = "[recipes.orders]\nmodule = \"lock\"\nmount = \"/locks/orders\"\n";
+
+#[tokio::test]
+async fn an_app_in_five_lines_of_shell_holds_a_lock_until_it_ends() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let socket = serving.socket().display().to_string();
+    let join = |name: &str| {
+        Program::new("curl").args([
+            "--silent",
+            "--no-buffer",
+            "--unix-socket",
+            &socket,
+            "http://wok/v1/recipes/orders/join",
+            "--json",
+            &json!({ "call": "acquire", "app": name }).to_string(),
+        ])
+    };
+    let first = join("first").start()?;
+    let held = first.wait_for_text("\"event\":\"held\"").await?;
+    let held: Value = serde_json::from_str(&held.text)?;
+    assert_eq!(held["recipe"], "orders");
+    assert!(held["fence"].as_u64() > Some(0), "{held}");
+    let second = join("second").start()?;
+    second.wait_for_text("\"event\":\"waiting\"").await?;
+    // The first one's end, in a way that it cannot answer, gives the lock to the second.
+    first.signal(Signal::KILL)?;
+    let next = second.wait_for_text("\"event\":\"held\"").await?;
+    let next: Value = serde_json::from_str(&next.text)?;
+    assert!(next["fence"].as_u64() > held["fence"].as_u64(), "{held} {next}");
+    second.signal(Signal::TERM)?;
+    second.exit().await?;
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{}/locks/orders", serving.root);
+    admin.wait_children(&directory, |names| names.is_empty()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_takes_part_is_seen_with_whom_they_wait_behind() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    assert_eq!(client.get("/v1/participants").await?.body, json!({ "participants": [] }));
+    let mut everybody = client.follow("GET", "/v1/events", &Value::Null).await?;
+    let acquire = |app: &str| json!({ "call": "acquire", "app": app, "owner": format!("{app}!") });
+    let mut first = client.stream("/v1/recipes/orders/join", &acquire("first")).await?;
+    let held = first.until("held").await?;
+    let mut second = client.stream("/v1/recipes/orders/join", &acquire("second")).await?;
+    let waiting = second.until("waiting").await?;
+    let participants = wok_tests::patience::eventually("the second to be seen", async || {
+        let list = client.get("/v1/participants").await?.body["participants"].clone();
+        let is_seen = |it: &Value| it["waiting"]["behind"]["owner"] == "first!";
+        Ok(list.as_array().unwrap().iter().any(is_seen).then_some(list))
+    })
+    .await?;
+    let of = |app: &str| {
+        let all = participants.as_array().unwrap().iter();
+        all.clone().find(|it| it["app"] == app).unwrap().clone()
+    };
+    let (one, two) = (of("first"), of("second"));
+    assert_eq!(one["held"], json!({ "path": held["path"], "fence": held["fence"] }));
+    assert_eq!((&one["state"], &two["state"]), (&json!("held"), &json!("waiting")));
+    assert_eq!(two["waiting"]["path"], waiting["path"]);
+    assert_eq!(two["waiting"]["behind"]["path"], held["path"]);
+    assert_eq!(two["operation"], "acquire");
+    assert_eq!(one["by"], "app");
+    assert_eq!(one["pid"], std::process::id());
+    // Somebody else follows the first, from where it stands on, and keeps nothing alive.
+    let path = format!("/v1/participants/{}/events", one["participant"].as_str().unwrap());
+    let mut beside = client.follow("GET", &path, &Value::Null).await?;
+    assert_eq!(beside.until("held").await?["fence"], held["fence"]);
+    drop(first);
+    let ended = beside.until("ended").await?;
+    assert_eq!(ended["how"], "left", "{ended}");
+    assert_eq!(beside.next().await?, None);
+    second.until("held").await?;
+    // Who follows all of them has been told as well, in that order.
+    let mut told = Vec::new();
+    for (event, of) in [("held", &one), ("ended", &one), ("held", &two)] {
+        loop {
+            let line = everybody.next().await?.unwrap();
+            told.push(line.clone());
+            if line["event"] == event && line["participant"] == of["participant"] {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_participant_without_a_stream_lives_by_its_lease() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let join = json!({ "call": "acquire", "detached": true, "lease": "1s", "app": "script" });
+    let joined = client.post("/v1/recipes/orders/join", &join).await?;
+    assert_eq!(joined.status, 201, "{joined:?}");
+    let id = joined.body["participant"].as_str().unwrap().to_owned();
+    assert!(joined.body["held"]["fence"].as_u64() > Some(0), "{joined:?}");
+    // A second one is told when its time passes that it has nothing, and nothing of it is left.
+    let patient = json!({ "call": "acquire", "detached": true, "lease": "1s", "timeout": "100ms" });
+    let late = client.post("/v1/recipes/orders/join", &patient).await?;
+    assert_eq!((late.status, &late.body["error"]), (504, &json!("timed-out")), "{late:?}");
+    let list = client.get("/v1/participants").await?.body;
+    assert_eq!(list["participants"].as_array().unwrap().len(), 1, "{list}");
+    let renewed = client.ask("PUT", &format!("/v1/participants/{id}/lease"), &Value::Null).await?;
+    assert_eq!((renewed.status, &renewed.body["lease"]), (200, &json!("1s")), "{renewed:?}");
+    // It releases by a call, and takes the lock again.
+    let operation = |name: &str| format!("/v1/participants/{id}/{name}");
+    assert_eq!(client.post(&operation("release"), &Value::Null).await?.status, 200);
+    let again = client.post(&operation("acquire"), &json!({})).await?;
+    assert_eq!(again.status, 200, "{again:?}");
+    // Nobody renews it any more.
+    let path = format!("/v1/participants/{id}/events");
+    let mut events = client.follow("GET", &path, &Value::Null).await?;
+    assert_eq!(events.until("ended").await?["how"], "left");
+    let renewed = client.ask("PUT", &format!("/v1/participants/{id}/lease"), &Value::Null).await?;
+    assert_eq!(renewed.status, 404, "{renewed:?}");
+    // One that ends in order is gone when the answer comes.
+    let joined = client.post("/v1/recipes/orders/join", &join).await?;
+    let id = joined.body["participant"].as_str().unwrap();
+    let ended = client.ask("DELETE", &format!("/v1/participants/{id}"), &Value::Null).await?;
+    assert_eq!(ended.status, 204, "{ended:?}");
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{}/locks/orders", serving.root);
+    assert_eq!(admin.children(&directory).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder =
+        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    holder.until("held").await?;
+    let mut idle = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
+    let id = idle.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    let path = format!("/v1/participants/{id}/acquire");
+    let body = json!({});
+    let waiting = client.post(&path, &body);
+    let meanwhile = async {
+        idle.until("waiting").await?;
+        let busy = client.post(&path, &json!({})).await?;
+        assert_eq!((busy.status, &busy.body["error"]), (423, &json!("busy")), "{busy:?}");
+        let cancel = format!("/v1/participants/{id}/operation");
+        let cancelled = client.ask("DELETE", &cancel, &Value::Null).await?;
+        assert_eq!(cancelled.status, 204, "{cancelled:?}");
+        anyhow::Ok(())
+    };
+    let (waited, done) = tokio::join!(waiting, meanwhile);
+    done?;
+    let waited = waited?;
+    assert_eq!((waited.status, &waited.body["error"]), (504, &json!("timed-out")), "{waited:?}");
+    // It can be called again, and gives up by itself this time.
+    let late = client.post(&format!("{path}?timeout=100ms"), &json!({})).await?;
+    assert_eq!(late.status, 504, "{late:?}");
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{}/locks/orders", serving.root);
+    assert_eq!(admin.children(&directory).await?.len(), 1, "only the holder stands in line");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_recipe_is_called_without_joining_it_first() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let recipes = "[recipes.jobs]\nmodule = \"queue\"\nmount = \"/jobs\"\n";
+    let serving = serve(server.address(), "", recipes).await?;
+    let client = serving.client();
+    let put = client.post("/v1/recipes/jobs/call/put", &json!({ "data": "hello" })).await?;
+    assert_eq!(put.status, 200, "{put:?}");
+    let size = client.post("/v1/recipes/jobs/call/length", &Value::Null).await?;
+    assert_eq!(size.status, 200, "{size:?}");
+    assert_eq!(client.get("/v1/participants").await?.body, json!({ "participants": [] }));
+    let recipe = client.get("/v1/recipes/jobs").await?.body;
+    let operations: Vec<&str> = (recipe["operations"].as_array().unwrap().iter())
+        .map(|it| it["operation"].as_str().unwrap())
+        .collect();
+    assert!(operations.contains(&"put"), "{operations:?}");
+    let host = client.get("/v1/host").await?.body;
+    assert_eq!(host["sessions"].as_array().unwrap().len(), 1, "{host}");
+    let mut log = client.follow("GET", "/v1/logs?lines=1000", &Value::Null).await?;
+    let mut lines = Vec::new();
+    while let Some(line) = log.next().await? {
+        lines.push(line["message"].as_str().unwrap_or_default().to_owned());
+    }
+    assert!(lines.iter().any(|line| line == "the API is served"), "{lines:?}");
+    Ok(())
+}

@@ -1,0 +1,197 @@
+//! What ends an app's participant: its connection, its process, its lease. Nothing else's.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use wok_tests::admin::Admin;
+use wok_tests::api::{Client, Events, serve};
+use wok_tests::patience::{eventually, within};
+use wok_tests::process::{Program, Running, Signal};
+use wok_tests::zookeeper;
+
+use super::LOCK;
+
+/// Members of a group: a participant each that holds nobody up.
+const GROUP: &str = "[recipes.workers]\nmodule = \"group-membership\"\nmount = \"/workers\"\n";
+
+/// Apps with a stream each, in this process.
+const STREAMS: usize = 1_000;
+
+/// Apps that are processes of their own.
+const PROCESSES: usize = 20;
+
+/// A curl that joins and follows.
+fn curl(client: &Client, recipe: &str, body: &Value) -> Program {
+    let socket = client.socket().display().to_string();
+    let url = format!("http://wok/v1/recipes/{recipe}/join");
+    let args = ["--silent", "--no-buffer", "--unix-socket", &socket, &url, "--json"];
+    Program::new("curl").args(args).arg(body.to_string())
+}
+
+fn member(name: &str) -> Value {
+    json!({ "call": { "join": { "name": name, "data": "" } }, "app": name })
+}
+
+/// The apps that take part.
+async fn apps(client: &Client) -> Result<Vec<String>> {
+    let list = client.get("/v1/participants").await?.body["participants"].clone();
+    let names = list.as_array().unwrap().iter().map(|it| it["app"].as_str().unwrap().to_owned());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    Ok(names)
+}
+
+#[tokio::test]
+async fn the_dead_end_and_nobody_else() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", GROUP).await?;
+    let client = serving.client();
+    let mut streams: Vec<(String, Events)> = Vec::new();
+    for number in 0..STREAMS {
+        let name = format!("stream-{number:04}");
+        streams
+            .push((name.clone(), client.stream("/v1/recipes/workers/join", &member(&name)).await?));
+    }
+    for (name, events) in &mut streams {
+        events.until("answered").await.map_err(|error| error.context(name.clone()))?;
+    }
+    let mut processes: Vec<(String, Running)> = Vec::new();
+    for number in 0..PROCESSES {
+        let name = format!("curl-{number:02}");
+        processes.push((name.clone(), curl(&client, "workers", &member(&name)).start()?));
+    }
+    // It hands its connection to a child before it is killed.
+    let parent = Program::new("python3").args(["-c", PARENT]).arg(serving.socket()).start()?;
+    let child = parent.wait_for_text("child ").await?.text.replace("child ", "");
+    for (_, running) in &processes {
+        running.wait_for_text("\"event\":\"answered\"").await?;
+    }
+    parent.wait_for_text("answered").await?;
+    assert_eq!(apps(&client).await?.len(), STREAMS + PROCESSES + 1);
+    // Every other one goes: streams are closed, processes killed with no time for anything.
+    let mut number = 0;
+    streams.retain(|_| {
+        number += 1;
+        number % 2 == 0
+    });
+    let (dead, alive): (Vec<_>, Vec<_>) =
+        processes.into_iter().enumerate().partition(|(number, _)| number % 2 == 1);
+    dead.iter().try_for_each(|(_, (_, running))| running.signal(Signal::KILL))?;
+    parent.signal(Signal::KILL)?;
+    let expected = streams.len() + alive.len();
+    within("the dead to be gone", async {
+        while apps(&client).await?.len() != expected {}
+        anyhow::Ok(())
+    })
+    .await??;
+    let mut left: Vec<String> = streams.iter().map(|(name, _)| name.clone()).collect();
+    left.extend(alive.iter().map(|(_, (name, _))| name.clone()));
+    left.sort();
+    assert_eq!(apps(&client).await?, left);
+    // The child lives, and has the connection; that keeps nothing.
+    assert!(std::path::Path::new(&format!("/proc/{child}")).exists(), "the child is gone");
+    Program::new("kill").arg(&child).run().await?;
+    for (name, events) in &mut streams {
+        let line = events.until("alive").await.map_err(|error| error.context(name.clone()))?;
+        assert_eq!(line["dropped"], Value::Null, "{name}");
+    }
+    let admin = Admin::connect(server.address()).await?;
+    admin.wait_children(&format!("{}/workers", serving.root), |all| all.len() == expected).await?;
+    Ok(())
+}
+
+/// Joins, forks a child that keeps the connection open, and stays until it is killed.
+const PARENT: &str = r#"
+import json, os, socket, sys, time
+app = socket.socket(socket.AF_UNIX)
+app.connect(sys.argv[1])
+child = os.fork()
+if child == 0:
+    while True:
+        time.sleep(60)
+print("child", child, flush=True)
+body = json.dumps({"call": {"join": {"name": "parent", "data": ""}}, "app": "parent"}).encode()
+head = "POST /v1/recipes/workers/join HTTP/1.1\r\nHost: wok\r\nContent-Length: %d\r\n\r\n" % len(body)
+app.sendall(head.encode() + body)
+seen = b""
+while b"answered" not in seen:
+    seen += app.recv(4096)
+print("answered", flush=True)
+while True:
+    app.recv(4096)
+"#;
+
+#[tokio::test]
+async fn an_app_that_is_stopped_keeps_what_it_holds_unless_it_has_a_lease() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let recipes = format!("{LOCK}\n{GROUP}");
+    let serving = serve(server.address(), "", &recipes).await?;
+    let client = serving.client();
+    let leased = json!({ "call": "acquire", "lease": "1s", "app": "leased" });
+    let leased = curl(&client, "orders", &leased).start()?;
+    leased.wait_for_text("\"event\":\"held\"").await?;
+    let plain = curl(&client, "workers", &member("plain")).start()?;
+    plain.wait_for_text("\"event\":\"answered\"").await?;
+    leased.signal(Signal::STOP)?;
+    plain.signal(Signal::STOP)?;
+    let mut next = client
+        .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
+        .await?;
+    next.until("held").await?;
+    // By then the lease has passed, and the other one, stopped as long, is still a member.
+    assert_eq!(apps(&client).await?, ["next", "plain"]);
+    plain.signal(Signal::CONT)?;
+    leased.signal(Signal::CONT)?;
+    // It hears of its end when it goes on.
+    leased.wait_for_text("\"event\":\"ended\"").await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_of_another_pid_namespace_ends_with_its_connection() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let inside = curl(&client, "orders", &json!({ "call": "acquire" }));
+    // A user that is not root needs a user namespace for it.
+    let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+    let inside = Program::by_way_of("unshare", unshare, inside).start()?;
+    let held = inside.wait_for_text("\"event\":\"held\"").await?;
+    let held: Value = serde_json::from_str(&held.text)?;
+    inside.signal(Signal::KILL)?;
+    let mut next = client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    let next = next.until("held").await?;
+    assert!(next["fence"].as_u64() > held["fence"].as_u64(), "{held} {next}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_that_gives_up_its_request_leaves_nothing() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder =
+        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    holder.until("held").await?;
+    let requests = [
+        ("/v1/recipes/orders/call/acquire", json!({})),
+        ("/v1/recipes/orders/join", json!({ "call": "acquire", "detached": true, "lease": "1h" })),
+    ];
+    for (path, body) in requests {
+        let request = client.post(path, &body);
+        let waits = eventually("it to wait", async || {
+            let list = client.get("/v1/participants").await?.body["participants"].clone();
+            Ok(list.as_array().unwrap().iter().any(|it| it["state"] == "waiting").then_some(()))
+        });
+        tokio::select! {
+            answer = request => panic!("{path}: {answer:?}"),
+            waits = waits => waits?,
+        }
+        // Dropped: the connection is closed.
+        eventually("it to be gone", async || Ok((apps(&client).await?.len() == 1).then_some(())))
+            .await?;
+    }
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{}/locks/orders", serving.root);
+    admin.wait_children(&directory, |names| names.len() == 1).await?;
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Apps are told of a loss before anybody else can hold.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use wok_tests::admin::{self, Admin};
+use wok_tests::api::{Client, Setting, serve, serve_as};
+use wok_tests::process::Signal;
+use wok_tests::proxy::{Direction, Proxy};
+use wok_tests::zookeeper;
+
+use super::LOCK;
+
+fn acquire() -> Value {
+    json!({ "call": "acquire" })
+}
+
+const JOIN: &str = "/v1/recipes/orders/join";
+
+#[tokio::test]
+async fn a_znode_that_is_deleted_is_told_to_the_app_that_held_it() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut app = client.stream(JOIN, &acquire()).await?;
+    let held = app.until("held").await?;
+    let admin = Admin::connect(server.address()).await?;
+    admin.delete(held["path"].as_str().unwrap()).await?;
+    let lost = app.until("lost").await?;
+    assert_eq!((&lost["reason"], &lost["cause"]), (&json!("znode-deleted"), &json!("deleted")));
+    assert_eq!(app.until("ended").await?["how"], "lost");
+    assert_eq!(app.next().await?, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_expired_session_is_told_to_every_app_and_the_next_join_has_another() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let serving = serve(proxy.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder = client.stream(JOIN, &acquire()).await?;
+    let joined = holder.until("joined").await?;
+    holder.until("held").await?;
+    let mut waiter = client.stream(JOIN, &acquire()).await?;
+    waiter.until("waiting").await?;
+    let [session] = &*proxy.sessions() else { panic!("{:?}", proxy.sessions()) };
+    admin::expire(server.address(), session).await?;
+    for app in [&mut holder, &mut waiter] {
+        assert_eq!(app.until("lost").await?["reason"], "session");
+        assert_eq!(app.until("ended").await?["how"], "lost");
+    }
+    let again = within_a_new_session(&client, &joined["session"]).await?;
+    assert_ne!(again, joined["session"]);
+    Ok(())
+}
+
+/// Joins until there is another session than that one; answers which.
+async fn within_a_new_session(client: &Client, old: &Value) -> Result<Value> {
+    wok_tests::patience::eventually("another session", async || {
+        // Refused as long as there is none.
+        let Ok(mut app) = client.stream(JOIN, &acquire()).await else { return Ok(None) };
+        let session = app.until("joined").await?["session"].clone();
+        app.until("held").await?;
+        Ok((session != *old).then_some(session))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn term_has_every_app_told_and_releases_all_that_is_held() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder = client.stream(JOIN, &acquire()).await?;
+    holder.until("held").await?;
+    let mut waiter = client.stream(JOIN, &acquire()).await?;
+    waiter.until("waiting").await?;
+    serving.daemon.signal(Signal::TERM)?;
+    for app in [&mut holder, &mut waiter] {
+        assert_eq!(app.until("ended").await?["how"], "left");
+        assert_eq!(app.next().await?, None);
+    }
+    assert_eq!(serving.daemon.ended().await?.code(), Some(0));
+    assert!(!serving.socket().exists(), "the socket's file stays behind");
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{}/locks/orders", serving.root);
+    assert_eq!(admin.children(&directory).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_killed_daemon_is_an_end_of_the_stream_long_before_its_session_ends() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder = client.stream(JOIN, &acquire()).await?;
+    let held = holder.until("held").await?;
+    serving.daemon.signal(Signal::KILL)?;
+    // It breaks off, which no stream does that ends in order.
+    let broken = async {
+        while holder.next().await?.is_some() {}
+        anyhow::Ok(())
+    };
+    assert!(broken.await.is_err(), "the stream ended in order");
+    let admin = Admin::connect(server.address()).await?;
+    let path = held["path"].as_str().unwrap();
+    assert!(admin.stat(path).await?.is_some(), "the claim went before the app knew");
+    // The socket's file is another daemon's to take over.
+    let config = serving.directory().join("wok.toml");
+    let next = wok_tests::process::Program::wok()?.arg("run").arg(config).start()?;
+    next.wait_for_text("the API is served").await?;
+    admin.wait_gone(path).await?;
+    next.signal(Signal::TERM)?;
+    next.ended().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_hears_of_a_loss_before_another_host_can_hold() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let root = zookeeper::unique_path();
+    let zookeeper = format!("session-timeout = \"4s\"\nroot = \"{root}\"");
+    let through = |connect| Setting { connect, zookeeper: &zookeeper, api: "" };
+    let (cut_off, other) = tokio::try_join!(
+        serve_as(through(proxy.address()), LOCK),
+        serve_as(through(server.address()), LOCK),
+    )?;
+    let mut holder = cut_off.client().stream(JOIN, &acquire()).await?;
+    let held = holder.until("held").await?;
+    assert!(held["deadline-boottime-ms"].as_u64() > Some(0), "{held}");
+    let mut next = other.client().stream(JOIN, &acquire()).await?;
+    next.until("waiting").await?;
+    proxy.stall(Direction::Both);
+    let told = async {
+        holder.until("suspended").await?;
+        let lost = holder.until("lost").await?;
+        anyhow::Ok((lost, std::time::Instant::now()))
+    };
+    let held = async {
+        let held = next.until("held").await?;
+        anyhow::Ok((held, std::time::Instant::now()))
+    };
+    let ((lost, told), (held, at)) = tokio::try_join!(told, held)?;
+    assert_eq!(lost["reason"], "session", "{lost}");
+    assert!(told < at, "{lost} {held}");
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! What is refused, at every path, and how.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use wok_tests::api::{Serving, serve};
+use wok_tests::patience::eventually;
+use wok_tests::process::Program;
+use wok_tests::{scratch, zookeeper};
+
+use super::LOCK;
+
+/// Every path and method. What stands for a recipe and an operation is there; the participant is not.
+const PATHS: &[(&str, &str)] = &[
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/v1/host"),
+    ("GET", "/v1/openapi.json"),
+    ("GET", "/v1/events"),
+    ("GET", "/v1/logs"),
+    ("GET", "/v1/recipes"),
+    ("GET", "/v1/recipes/orders"),
+    ("POST", "/v1/recipes/orders/join"),
+    ("POST", "/v1/recipes/orders/call/contenders"),
+    ("GET", "/v1/participants"),
+    ("GET", "/v1/participants/0"),
+    ("DELETE", "/v1/participants/0"),
+    ("GET", "/v1/participants/0/events"),
+    ("PUT", "/v1/participants/0/lease"),
+    ("DELETE", "/v1/participants/0/operation"),
+    ("POST", "/v1/participants/0/release"),
+];
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A daemon that is served over TCP as well, and where.
+async fn over_tcp() -> Result<(Serving, String, tempfile::TempDir)> {
+    let server = zookeeper::shared().await;
+    let directory = scratch::dir()?;
+    let token = directory.path().join("token");
+    std::fs::write(&token, format!("{TOKEN}\n"))?;
+    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600))?;
+    let api = format!("http = \"127.0.0.1:0\"\ntoken-file = \"{}\"", token.display());
+    let serving = serve(server.address(), &api, LOCK).await?;
+    let line = serving.daemon.wait_for_text("served over TCP").await?.text;
+    let address = line.split("127.0.0.1:").nth(1).context("the address")?;
+    let port: String = address.chars().take_while(char::is_ascii_digit).collect();
+    Ok((serving, format!("127.0.0.1:{port}"), directory))
+}
+
+/// Sends a request's bytes, and reads the status and the error of the answer.
+fn ask(stream: &mut (impl Read + Write), request: &str) -> Result<(u16, String)> {
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    // A server that refuses may close before all is sent, which resets the connection.
+    let read = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8(answer)?;
+    let status = answer.split(' ').nth(1).with_context(|| format!("{read:?}: {answer:?}"))?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let start = body.find('{').with_context(|| answer.clone())?;
+    let mut values = serde_json::Deserializer::from_str(&body[start..]).into_iter::<Value>();
+    let body = values.next().context("a body")??;
+    let error = body["error"].as_str().with_context(|| body.to_string())?;
+    assert!(body["message"].as_str().is_some_and(|it| !it.is_empty()), "{body}");
+    Ok((status.parse()?, error.to_owned()))
+}
+
+#[track_caller]
+fn check_tcp(address: &str, request: &str, status: u16, error: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let answer = ask(&mut stream, request).unwrap();
+    assert_eq!(answer, (status, error.to_owned()), "{request}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tcp_nothing_passes_without_the_token_the_host_and_the_absence_of_a_page() -> Result<()>
+{
+    let (_serving, address, _directory) = over_tcp().await?;
+    for (method, path) in PATHS {
+        let head = |host: &str, more: &str| {
+            format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n")
+        };
+        check_tcp(&address, &head(&address, ""), 401, "unauthorized");
+        let wrong = "Authorization: Bearer 0123456789abcdef0123456789abcdee\r\n";
+        check_tcp(&address, &head(&address, wrong), 401, "unauthorized");
+        let right = format!("Authorization: Bearer {TOKEN}\r\n");
+        check_tcp(&address, &head("evil.example", &right), 403, "forbidden");
+        let page = format!("{right}Origin: http://evil.example\r\n");
+        check_tcp(&address, &head(&address, &page), 403, "forbidden");
+    }
+    // With all of them, it passes.
+    let request = format!(
+        "GET /v1/recipes/nothing HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
+         Authorization: Bearer {TOKEN}\r\n\r\n"
+    );
+    check_tcp(&address, &request, 404, "not-found");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_a_browser_is_refused_on_the_socket_as_well() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    for (method, path) in PATHS {
+        let mut stream = UnixStream::connect(serving.socket())?;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: wok\r\nConnection: close\r\nOrigin: null\r\n\r\n"
+        );
+        assert_eq!(ask(&mut stream, &request)?, (403, "forbidden".to_owned()), "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let with_body = ["/v1/recipes/orders/join", "/v1/recipes/orders/call/contenders"];
+    let check = |path: &str, body: &str, length: usize, status: u16, error: &str| {
+        let mut stream = UnixStream::connect(serving.socket()).unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nHost: wok\r\nConnection: close\r\n");
+        let request = format!("{head}Content-Length: {length}\r\n\r\n{body}");
+        let answer = ask(&mut stream, &request).unwrap();
+        assert_eq!(answer, (status, error.to_owned()), "{path} {body:.80}");
+    };
+    let long = format!("\"{}\"", "x".repeat(2 << 20));
+    for path in with_body {
+        check(path, &long, long.len(), 413, "too-large");
+        for body in ["{", "[1,", "nonsense", "{\"call\":}"] {
+            check(path, body, body.len(), 400, "bad-request");
+        }
+        // Half of it comes, and the connection stays open: the host does not wait for ever.
+        check(path, "{\"ca", 100, 408, "too-slow");
+    }
+    for body in [
+        "{\"cal\": \"acquire\"}",
+        "{\"call\": 7}",
+        "{\"call\": {\"acquire\": {}, \"release\": {}}}",
+        "{\"call\": {\"acquire\": {\"speed\": 1}}}",
+        "{\"timeout\": \"1s\"}",
+        "{\"detached\": true}",
+        "{\"lease\": \"soon\"}",
+        "{\"lease\": \"0s\"}",
+        "{\"app\": \"two\\nlines\"}",
+    ] {
+        check(with_body[0], body, body.len(), 400, "bad-request");
+    }
+    check(with_body[0], "{\"call\": \"steal\"}", 17, 404, "not-found");
+    check("/v1/recipes/nothing/join", "", 0, 404, "not-found");
+    check("/v1/nothing", "", 0, 404, "not-found");
+    check("/v1/recipes", "", 0, 405, "method-not-allowed");
+    check("/v1/recipes/%ff/join", "", 0, 400, "bad-request");
+    check("/v1/recipes/orders/join?alive=1ms", "", 0, 400, "bad-request");
+    check("/v1/recipes/orders/join?speed=1", "", 0, 400, "bad-request");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "connections = 3", LOCK).await?;
+    let connect = || -> Result<UnixStream> {
+        let stream = UnixStream::connect(serving.socket())?;
+        stream.set_read_timeout(Some(wok_tests::patience::PATIENCE))?;
+        Ok(stream)
+    };
+    let mut half = connect()?;
+    half.write_all(b"POST /v1/recipes/orders/join HTTP/1.1\r\nHost")?;
+    let mut idle = connect()?;
+    idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: wok\r\n\r\n")?;
+    let mut silent = connect()?;
+    // All places are taken now; who comes next is told so, and in the end there is place again.
+    eventually("the places to be taken", async || {
+        let mut next = connect()?;
+        next.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let request = "GET /healthz HTTP/1.1\r\nHost: wok\r\nConnection: close\r\n\r\n";
+        let mut answer = String::new();
+        next.write_all(request.as_bytes()).ok();
+        next.read_to_string(&mut answer).ok();
+        Ok(answer.starts_with("HTTP/1.1 503").then_some(()))
+    })
+    .await?;
+    for stream in [&mut half, &mut idle, &mut silent] {
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all)?;
+    }
+    assert_eq!(serving.client().get("/healthz").await?.status, 200);
+    Ok(())
+}
+
+/// Another user of the machine; any but root's will do.
+const NOBODY: u32 = 65_534;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()> {
+    anyhow::ensure!(
+        rustix::process::geteuid().is_root(),
+        "only root can be another user: run as root"
+    );
+    let server = zookeeper::shared().await;
+    let recipes = format!(
+        "{LOCK}\n[recipes.shared]\nmodule = \"lock\"\nmount = \"/locks/shared\"\n\
+         allow = {{ uids = [{NOBODY}] }}\n"
+    );
+    let serving = serve(server.address(), "socket-mode = \"0666\"", &recipes).await?;
+    let passable = std::fs::Permissions::from_mode(0o755);
+    let mut directory = serving.directory();
+    while directory.starts_with(std::env::temp_dir()) && directory != std::env::temp_dir() {
+        std::fs::set_permissions(directory, passable.clone())?;
+        directory = directory.parent().context("a parent")?;
+    }
+    let socket = serving.socket().display().to_string();
+    let curl = |method: &str, path: &str, body: &str| {
+        let args = ["--silent", "--max-time", "20", "--unix-socket", &socket, "-X", method];
+        let curl = Program::new("curl").args(args).arg(format!("http://wok{path}"));
+        let curl = curl.args(["--write-out", "\n%{http_code}", "--data", body]);
+        curl.by_way_of("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups"])
+    };
+    let status = async |method: &str, path: &str, body: &str| -> Result<(String, String)> {
+        let ended = curl(method, path, body).run().await?;
+        let text = ended.stdout;
+        let (body, status) = text.trim_end().rsplit_once('\n').with_context(|| text.clone())?;
+        Ok((status.to_owned(), body.to_owned()))
+    };
+    let client = serving.client();
+    let mut ours = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
+    let id = ours.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    for (method, path, expected) in [
+        ("GET", "/v1/recipes/orders".to_owned(), "403"),
+        ("POST", "/v1/recipes/orders/join".to_owned(), "403"),
+        ("POST", "/v1/recipes/orders/call/contenders".to_owned(), "403"),
+        ("GET", "/v1/logs".to_owned(), "403"),
+        ("GET", format!("/v1/participants/{id}"), "404"),
+        ("GET", format!("/v1/participants/{id}/events"), "404"),
+        ("DELETE", format!("/v1/participants/{id}"), "404"),
+        ("POST", format!("/v1/participants/{id}/acquire"), "404"),
+        ("PUT", format!("/v1/participants/{id}/lease"), "404"),
+        ("DELETE", format!("/v1/participants/{id}/operation"), "404"),
+        ("POST", "/v1/recipes/shared/call/contenders".to_owned(), "200"),
+    ] {
+        let (status, body) = status(method, &path, "").await?;
+        assert_eq!(status, expected, "{method} {path}: {body}");
+    }
+    let (_, list) = status("GET", "/v1/participants", "").await?;
+    assert_eq!(list.trim(), "{\"participants\":[]}");
+    let (_, recipes) = status("GET", "/v1/recipes", "").await?;
+    assert!(recipes.contains("shared") && !recipes.contains("orders"), "{recipes}");
+    Ok(())
+}
