@@ -53,6 +53,8 @@ pub(super) struct JoinRequest {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct JoinOptions {
     alive: Option<String>,
+    #[serde(default)]
+    dependent: bool,
 }
 
 /// `POST /v1/recipes/{recipe}/join`
@@ -81,6 +83,10 @@ pub(super) async fn join(
         let message = "a participant without a stream needs a `lease`, as \"30s\"";
         return Err(Problem::bad_request(message));
     }
+    if detached && options.dependent {
+        let message = "`dependent` is for an app that is told on a stream, and `detached` has none";
+        return Err(Problem::bad_request(message));
+    }
     let app = app_of(&caller, app)?;
     let owner = match owner {
         Some(owner) => bounded("owner", owner)?,
@@ -89,7 +95,9 @@ pub(super) async fn join(
     let joined = desk.epochs.join_for(&recipe, By::App(app.clone()), Some(owner)).await?;
     let Joined { participant, follower, epoch } = joined;
     let patience = participant.session().timing().timeout();
-    let attendance = Arc::new(Attendance::new(participant, recipe, &app, lease.map(Lease::new)));
+    let attendance = Attendance::new(participant, recipe, &app, lease.map(Lease::new));
+    let attendance =
+        Arc::new(if options.dependent { attendance.with_dependence() } else { attendance });
     let entered = desk.attendances.enter(Arc::clone(&attendance));
     let mut attending = Attending {
         attendance: Arc::clone(&attendance),

@@ -10,7 +10,7 @@ pub(super) const EVENT: &str = "event";
 
 /// The names of the events in the order in which they are likely to be met. Those that carry a module's
 /// own values are [`ANSWERED`] and [`REFUSED`].
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "joined",
     "waiting",
     "held",
@@ -20,6 +20,7 @@ const NAMES: [&str; 12] = [
     "suspended",
     "resumed",
     "released",
+    "leaving",
     "lost",
     "recipe-event",
     "alive",
@@ -102,7 +103,11 @@ pub(super) fn own_event(answered: &str, refused: Option<&str>) -> Value {
 pub(super) fn answered(value: Value) -> Value {
     let words = "The call of the join has answered. Of an operation that claims, it comes before or \
                  after `held`, and `held` is what counts.";
-    event(ANSWERED, words, [("operation", operation()), ("value", value)])
+    let goes_on = json!({
+        "type": "boolean",
+        "description": "Whether the module goes on by itself, so that a claim may still come of it.",
+    });
+    event(ANSWERED, words, [("operation", operation()), ("value", value), ("goes-on", goes_on)])
 }
 
 /// The call of the join has answered that error of its own.
@@ -148,6 +153,12 @@ fn plain(name: &str) -> Value {
         "released" => {
             let words = "The participant gave a claim up of its own will.";
             event(name, words, [("path", text("The claim's znode."))])
+        }
+        "leaving" => {
+            let words = "The participant is to end, and waits until nothing of the app depends on its \
+                         claim: end that, and say so. Only on a stream that was asked for with \
+                         `dependent`.";
+            event(name, words, [("message", text("Why, for people."))])
         }
         "lost" => event(
             name,

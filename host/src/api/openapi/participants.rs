@@ -90,6 +90,14 @@ pub(super) fn add(paths: &mut Paths) {
         .fails(&[Kind::Ended])
         .is_done("No operation is under way any more.");
     paths.add(Method::Delete, format!("{PATH}/operation"), cancel);
+    let independent = of_one("end-dependence", "Say that nothing depends on the claim")
+        .about(
+            "For an app that has joined with `dependent`: what it ran under the claim has ended, so the \
+             claim can be given up.",
+        )
+        .fails(&[Kind::Ended])
+        .is_done("The claim is not kept for the app any more.");
+    paths.add(Method::Delete, format!("{PATH}/dependent"), independent);
     let follow = of_one("follow-participant", "Follow a participant")
         .about(
             "The first lines say where the participant stands, and the others what happens to it. A \
