@@ -2,7 +2,7 @@
 //!
 //! | file | what it is about |
 //! |---|---|
-//! | `socket` | where the daemon listens |
+//! | `socket` | where a client looks for the daemon |
 //! | `http` | one request, and its answer as JSON or as lines |
 //! | `lines` | a stream of lines, each of them bounded |
 //! | `event` | what a line says |
@@ -30,5 +30,5 @@ pub use http::{Client, path};
 pub use joined::{Join, Joined, Keeping, Purpose};
 pub use lines::Lines;
 pub use listed::{Behind, HeldThere, Listed, Participants, Waiting};
-pub use socket::{Socket, default_socket};
+pub use socket::Socket;
 pub use tenure::Tenure;

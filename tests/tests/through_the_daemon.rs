@@ -228,7 +228,7 @@ async fn who_takes_part_is_listed_and_told() -> Result<()> {
     let events = daemon.wok(["events", "--output", "json"])?.start()?;
     let held = |line: &wok_tests::process::Line| line.text.contains(r#""event":"held""#);
     let mut holder = daemon
-        .wok(["hold", "orders", "acquire", "--owner", "the\nnightly job"])?
+        .wok(["hold", "orders", "acquire", "--owner", "the \u{202e}nightly job"])?
         .args(["--", "sh", "-c", "read line"])
         .start()?;
     holder.wait_for_text("holding").await?;
@@ -245,12 +245,12 @@ async fn who_takes_part_is_listed_and_told() -> Result<()> {
     };
     let (holding, waiting) = if one["state"] == "held" { (one, two) } else { (two, one) };
     assert_eq!(holding["participant"], told["participant"], "{listed}");
-    assert_eq!(waiting["waiting"]["behind"]["owner"], "the\nnightly job", "{listed}");
+    assert_eq!(waiting["waiting"]["behind"]["owner"], "the \u{202e}nightly job", "{listed}");
     let id = told["participant"].as_str().context("an id")?;
     let table = daemon.wok(["ps"])?.run().await?;
     assert_eq!(table.stdout.lines().count(), 3, "{}", table.stdout);
     assert!(table.stdout.contains(&id[..8]) && !table.stdout.contains(id), "{}", table.stdout);
-    assert!(table.stdout.contains("the\\nnightly job"), "{}", table.stdout);
+    assert!(table.stdout.contains("the \\u{202e}nightly job"), "{}", table.stdout);
 
     let one = daemon.wok(["events", &id[..12]])?.start()?;
     one.wait_for_text("holding").await?;

@@ -14,7 +14,7 @@ use crate::tasks::Tasks;
 #[derive(Debug, Args)]
 pub(super) struct Daemon {
     /// The socket of the running daemon. Default: /run/wok/wok.sock for root, and for others wok.sock
-    /// in XDG_RUNTIME_DIR or in /tmp/wok-<uid>.
+    /// in XDG_RUNTIME_DIR, or in wok-<uid> among the temporary files.
     #[arg(long, value_name = "PATH", env = "WOK_SOCKET")]
     socket: Option<PathBuf>,
 }

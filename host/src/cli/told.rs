@@ -31,7 +31,7 @@ pub(super) fn in_words(told: &Told) -> Option<String> {
             app => format!("joined, for {app}"),
         },
         Event::Waiting { path } => waiting(path),
-        Event::Held { path, fence, .. } => held(path, fence.0),
+        Event::Held { path, fence } => held(path, fence.0),
         Event::Answered { value, .. } => format!("{operation} answered {value}"),
         Event::Refused { error } => {
             format!("{operation} answered the error {}", values::error_in_words(error))
@@ -43,7 +43,7 @@ pub(super) fn in_words(told: &Told) -> Option<String> {
         Event::Leaving { message } => with("asked to end", message),
         Event::Lost(loss) => with("lost", &loss.message),
         Event::RecipeEvent { name, detail } => format!("{name} {detail}"),
-        Event::Alive { dropped: Some(Whole(dropped @ 1..)), .. } => {
+        Event::Alive { dropped: Some(Whole(dropped @ 1..)) } => {
             format!("{dropped} notices were dropped here: the stream is not read fast enough")
         }
         Event::Alive { .. } => return None,

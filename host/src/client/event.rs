@@ -37,9 +37,6 @@ pub enum Event {
         path: String,
         /// The fencing token.
         fence: Whole,
-        /// Until when the claim may be relied on without hearing more, on `CLOCK_BOOTTIME`.
-        #[serde(default)]
-        deadline_boottime_ms: Option<Whole>,
     },
     /// The operation has answered.
     Answered {
@@ -87,9 +84,6 @@ pub enum Event {
     },
     /// The daemon is there.
     Alive {
-        /// As of [`Held`](Event::Held), while something is held.
-        #[serde(default)]
-        deadline_boottime_ms: Option<Whole>,
         /// Notices that this stream has missed.
         #[serde(default)]
         dropped: Option<Whole>,
@@ -153,10 +147,17 @@ impl Told {
         self.line.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
+    /// Until when what is held may be relied on without hearing more, on `CLOCK_BOOTTIME`, if it says
+    /// so.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        let deadline = self.line.get("deadline-boottime-ms")?;
+        Whole::deserialize(deadline).ok().map(|Whole(deadline)| deadline)
+    }
+
     /// The claim that it tells of, if it does.
     pub fn held(&self) -> Option<Held> {
         match &self.event {
-            Event::Held { path, fence, .. } => Some(Held { path: path.clone(), fence: fence.0 }),
+            Event::Held { path, fence } => Some(Held { path: path.clone(), fence: fence.0 }),
             _ => None,
         }
     }
@@ -176,16 +177,21 @@ mod tests {
         check(r#"{"event":"joined","session":"0x1"}"#, Event::Joined { dependent: false });
         check(
             r#"{"event":"held","path":"/a","fence":"9007199254740993","deadline-boottime-ms":7}"#,
-            Event::Held {
-                path: "/a".into(),
-                fence: Whole(9_007_199_254_740_993),
-                deadline_boottime_ms: Some(Whole(7)),
-            },
+            Event::Held { path: "/a".into(), fence: Whole(9_007_199_254_740_993) },
         );
-        let none = Event::Alive { deadline_boottime_ms: None, dropped: None };
-        check(r#"{"event":"alive","at":"now","mood":["good"]}"#, none);
+        let alive = r#"{"event":"alive","at":"now","mood":["good"]}"#;
+        check(alive, Event::Alive { dropped: None });
         check(r#"{"event":"timed-out","operation":"acquire"}"#, Event::TimedOut);
         check(r#"{"event":"moved","to":{"a":1}}"#, Event::Unknown);
+    }
+
+    #[test]
+    fn any_line_may_say_until_when_a_claim_holds() {
+        let deadline = |line: &str| Told::read(line.as_bytes()).unwrap().deadline_ms();
+        assert_eq!(deadline(r#"{"event":"alive","deadline-boottime-ms":7}"#), Some(7));
+        assert_eq!(deadline(r#"{"event":"resumed","deadline-boottime-ms":"8"}"#), Some(8));
+        assert_eq!(deadline(r#"{"event":"alive","deadline-boottime-ms":"soon"}"#), None);
+        assert_eq!(deadline(r#"{"event":"alive"}"#), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::ClientError;
-use super::event::{Event, Told, Whole};
+use super::event::{Event, Told};
 use super::http::{Client, PROMPT, path};
 use super::lines::Lines;
 use super::tenure::{LEASE, RENEW, Tenure};
@@ -166,9 +166,7 @@ impl Joined {
     pub async fn next(&mut self) -> Result<Option<Told>, ClientError> {
         let Some(line) = self.lines.next().await? else { return Ok(None) };
         let told = Told::read(&line).map_err(|error| self.lines.not_ours(error))?;
-        if let Event::Held { deadline_boottime_ms: Some(Whole(deadline)), .. }
-        | Event::Alive { deadline_boottime_ms: Some(Whole(deadline)), .. } = told.event
-        {
+        if let Some(deadline) = told.deadline_ms() {
             self.tenure.told(deadline);
         }
         Ok(Some(told))
