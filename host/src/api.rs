@@ -11,6 +11,7 @@
 //! | who calls, and may they? | `caller.rs`, `gate.rs`, `desk.rs` |
 //! | which request goes where? | `routes.rs` |
 //! | what keeps the participant of an app, and what ends it? | `attendance.rs` |
+//! | what keeps a claim that an app runs something under? | `dependence.rs` |
 //! | what is told as it happens? | `lines.rs`, `events.rs` |
 //! | what is answered? | `join.rs`, `operations.rs`, `participants.rs`, `recipes.rs`, `host.rs` |
 //! | what is said when something is wrong? | `problem.rs` |
@@ -21,6 +22,7 @@ mod attendance;
 mod body;
 mod caller;
 mod connection;
+mod dependence;
 mod desk;
 mod events;
 mod gate;
@@ -123,21 +125,29 @@ impl Api {
             logbook,
         };
         let desk = Arc::new(desk);
+        let closing = CancellationToken::new();
         let door = Door {
             router: routes::router(Arc::clone(&desk), gate),
             places: Arc::new(Semaphore::new(connections as usize)),
             tasks: tasks.clone(),
-            stopping: stopping.clone(),
+            closing: closing.clone(),
         };
-        tokio::join!(door.accept_local(&socket), async {
+        // Until the last participant has left: an app that is asked to end what depends on its claim
+        // says that it is done by a request of its own.
+        let until_left = async {
+            stopping.cancelled().await;
+            desk.tasks.join().await;
+            closing.cancel();
+        };
+        tokio::join!(until_left, door.accept_local(&socket), async {
             if let Some(tcp) = &tcp {
                 tcp.accept(&door).await;
             }
         });
         // The file goes first, so that nobody comes to a host that does not answer.
         drop((socket, tcp));
-        desk.tasks.join().await;
         tasks.join().await;
+        desk.tasks.join().await;
     }
 }
 
@@ -148,12 +158,13 @@ struct Door {
     places: Arc<Semaphore>,
     /// Those of connections.
     tasks: Tasks,
-    stopping: CancellationToken,
+    /// Cancelled when nobody is served any more.
+    closing: CancellationToken,
 }
 
 impl Door {
     async fn accept_local(&self, socket: &Socket) {
-        while let Some(accepted) = self.stopping.run_until_cancelled(socket.listener.accept()).await
+        while let Some(accepted) = self.closing.run_until_cancelled(socket.listener.accept()).await
         {
             match accepted {
                 Ok((stream, _)) => self.admit_local(stream),
@@ -179,8 +190,8 @@ impl Door {
     ) {
         match Arc::clone(&self.places).try_acquire_owned() {
             Ok(place) => {
-                let (router, stopping) = (self.router.clone(), self.stopping.clone());
-                let serving = connection::serve(io, credentials, router, stopping, place);
+                let (router, closing) = (self.router.clone(), self.closing.clone());
+                let serving = connection::serve(io, credentials, router, closing, place);
                 self.tasks.spawn("connection", serving);
             }
             Err(_full) => self.tasks.spawn("refusal", connection::refuse(io)),
@@ -189,6 +200,6 @@ impl Door {
 
     async fn pause(&self, error: &std::io::Error) {
         tracing::warn!(%error, "cannot accept a connection of the API; trying again");
-        self.stopping.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
+        self.closing.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
     }
 }

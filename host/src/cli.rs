@@ -1,30 +1,40 @@
 //! The command line: one file per command.
 
+mod api;
 mod build;
 mod call;
+mod colour;
+mod completions;
 mod connect;
+mod daemon_call;
+mod events;
 mod exit;
 mod hold;
 mod inspect;
 mod joining;
+mod logs;
+mod man;
 mod new;
 mod next;
 mod output;
 mod promise;
+mod ps;
 mod run;
 mod shorthand;
 mod signals;
 mod stderr;
 mod test;
+mod told;
 mod validate;
+mod way;
 mod zookeeper;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-pub use exit::Failure;
+pub use exit::{Failure, LossInWords};
 use output::{Output, Printer};
 
 /// Holds ZooKeeper recipes - locks, elections - for programs in any language.
@@ -34,9 +44,11 @@ use output::{Output, Printer};
 /// Hand WOK_FENCE to whatever you write to, and have it refuse lower ones.
 #[derive(Debug, Parser)]
 #[command(name = "wok", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit codes of its own: 64 usage, 69 ZooKeeper unreachable or refusing, \
+#[command(
+    after_help = "Exit codes of its own: 64 usage, 69 ZooKeeper or the daemon unreachable or refusing, \
     70 the module failed, 75 not acquired in time, 76 the claim was lost, 78 configuration. \
-    Otherwise the command's own; 126 and 127 as a shell if it cannot be started.")]
+    Otherwise the command's own; 126 and 127 as a shell if it cannot be started."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -64,6 +76,9 @@ enum Command {
     Elect(shorthand::Arguments),
     Hold(hold::Arguments),
     Call(call::Arguments),
+    Ps(ps::Arguments),
+    Events(events::Arguments),
+    Logs(logs::Arguments),
     Run(run::Arguments),
     Validate(validate::Arguments),
     New(new::Arguments),
@@ -72,6 +87,8 @@ enum Command {
     Test(test::Arguments),
     #[command(name = "zookeeper")]
     ZooKeeper(zookeeper::Arguments),
+    Completions(completions::Arguments),
+    Man(man::Arguments),
 }
 
 /// Runs the command line and answers the exit code.
@@ -86,6 +103,9 @@ pub fn main() -> ExitCode {
         Command::Elect(arguments) => arguments.execute("leader-election", "volunteer", &printer),
         Command::Hold(arguments) => arguments.execute(&printer),
         Command::Call(arguments) => arguments.execute(&printer),
+        Command::Ps(arguments) => arguments.execute(&printer),
+        Command::Events(arguments) => arguments.execute(&printer),
+        Command::Logs(arguments) => arguments.execute(&printer),
         Command::Run(arguments) => arguments.execute(&printer),
         Command::Validate(arguments) => arguments.execute(&printer),
         Command::New(arguments) => arguments.execute(&printer),
@@ -93,6 +113,8 @@ pub fn main() -> ExitCode {
         Command::Inspect(arguments) => arguments.execute(&printer),
         Command::Test(arguments) => arguments.execute(&printer),
         Command::ZooKeeper(arguments) => arguments.execute(&printer),
+        Command::Completions(arguments) => arguments.execute(Arguments::command()),
+        Command::Man(arguments) => arguments.execute(Arguments::command()),
     };
     let code = match outcome {
         Ok(code) => code,

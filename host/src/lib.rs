@@ -15,6 +15,7 @@
 //! - [`holding`]: from "held" to a running command and back.
 //! - [`api`]: HTTP over a Unix socket, for apps of any language.
 //! - [`daemon`]: which participants should run.
+//! - [`client`]: a client of the daemon's local API.
 //! - [`simulation`]: the same participants over a simulated ensemble.
 //! - [`scaffold`]: recipe crates that stand alone, for `wok new`.
 //! - [`cli`]: one file per command.
@@ -56,6 +57,8 @@ pub mod holding;
 pub mod api;
 
 pub mod daemon;
+
+pub mod client;
 
 pub mod simulation;
 

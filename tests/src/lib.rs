@@ -8,6 +8,7 @@
 //! - [`admin`] looks at the tree and expires sessions, without any code of wok.
 //! - [`proxy`] stands between a client and a server, understands their frames and breaks them.
 //! - [`process`] runs the `wok` binary and other programs, and judges the order of what they did.
+//! - [`stubborn`] has commands that do not end when they are asked to, and looks whether they did.
 //! - [`api`] is a daemon that serves apps, and an app's side of it.
 //! - [`authors`] is where a recipe's author works: outside the repository, with `wok` in `PATH`.
 //! - [`wire`] runs one script on two servers, frame by frame, and compares what they say.
@@ -52,6 +53,7 @@ pub mod admin;
 pub mod proxy;
 
 pub mod process;
+pub mod stubborn;
 
 pub mod api;
 pub mod authors;

@@ -15,6 +15,7 @@ use anyhow::{Context, Result};
 use wok_tests::admin::{self, Admin};
 use wok_tests::process::{OrderFile, Program, Running, Signal};
 use wok_tests::proxy::{Direction, Proxy};
+use wok_tests::stubborn;
 use wok_tests::zookeeper::{self, Server};
 
 /// `wok lock` with a shell script as its command.
@@ -24,38 +25,10 @@ fn lock(address: &str, path: &str, script: &str) -> Result<Program> {
         .arg(script))
 }
 
-/// What a stubborn process does once it has said that it is there.
-const STAY: &str = "trap '' TERM INT HUP; while :; do sleep 0.05; done";
-
-/// `wok lock` with a command that ignores TERM, as does a grandchild in a session of its own; each
-/// says when it starts, and neither ends by itself.
+/// `wok lock` with a stubborn command.
 fn stubborn_lock(address: &str, path: &str, order: &OrderFile, name: &str) -> Result<Program> {
-    let child = order.append(&format!("{name} child $$ fence $WOK_FENCE"));
-    let grandchild = order.append(&format!("{name} grandchild $$"));
-    let script = format!("setsid sh -c \"$GRANDCHILD\" & {child}; {STAY}");
-    Ok(lock(address, path, &script)?.env("GRANDCHILD", format!("{grandchild}; {STAY}")))
-}
-
-/// The process ids that stubborn commands wrote down.
-fn pids(order: &OrderFile, name: &str) -> Result<Vec<u32>> {
-    let prefix = [format!("{name} child "), format!("{name} grandchild ")];
-    let entries = order.labels()?;
-    let found = entries.iter().filter_map(|label| {
-        let rest = prefix.iter().find_map(|prefix| label.strip_prefix(prefix.as_str()))?;
-        rest.split(' ').next()?.parse().ok()
-    });
-    Ok(found.collect())
-}
-
-/// A shell command that writes down, for each process id in a file's lines of `name`, whether it
-/// lives: run by the next holder as the first thing it does.
-fn look_for(order: &OrderFile, name: &str) -> String {
-    let path = order.path().display();
-    let alive = order.append(&format!("{name} is alive: $pid"));
-    format!(
-        "for pid in $(sed -n 's/.* {name} \\(child\\|grandchild\\) \\([0-9]*\\).*/\\2/p' '{path}'); \
-         do if kill -0 $pid 2>/dev/null; then {alive}; fi; done"
-    )
+    let (script, (variable, value)) = stubborn::script(order, name);
+    Ok(lock(address, path, &script)?.env(variable, value))
 }
 
 /// A holder whose command is stubborn, and a waiter behind it.
@@ -69,34 +42,18 @@ async fn scene(holder_address: &str, server: &Server) -> Result<Scene> {
     let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
     let holder = stubborn_lock(holder_address, &path, &order, "holder")?.start()?;
     holder.wait_for_text("holding").await?;
-    wait_for_both(&order).await?;
-    let next = format!("{}; {}", look_for(&order, "holder"), order.append("next $WOK_FENCE"));
+    stubborn::wait_for_both(&order, "holder").await?;
+    let next = stubborn::next(&order, "holder");
     let waiter = lock(server.address(), &path, &next)?.start()?;
     waiter.wait_for_text("standing in line").await?;
     Ok(Scene { order, holder, waiter })
-}
-
-async fn wait_for_both(order: &OrderFile) -> Result<()> {
-    wok_tests::patience::eventually("the command and its grandchild", async || {
-        Ok((pids(order, "holder")?.len() == 2).then_some(()))
-    })
-    .await
 }
 
 impl Scene {
     /// The waiter got the lock with a higher fence, and found nothing of the holder's alive.
     async fn handed_over_cleanly(&self) -> Result<()> {
         assert_eq!(self.waiter.ended().await?.code(), Some(0));
-        let labels = self.order.labels()?;
-        let alive: Vec<_> = labels.iter().filter(|label| label.contains("is alive")).collect();
-        assert!(alive.is_empty(), "{alive:?} when the next holder began: {labels:?}");
-        let fence = |prefix: &str| -> Result<i64> {
-            let label = labels.iter().find(|label| label.starts_with(prefix));
-            let fence = label.and_then(|label| label.rsplit(' ').next()).context("a fence")?;
-            Ok(fence.parse()?)
-        };
-        assert!(fence("next ")? > fence("holder child ")?, "{labels:?}");
-        Ok(())
+        stubborn::handed_over_cleanly(&self.order, "holder")
     }
 }
 
@@ -172,7 +129,7 @@ async fn a_claim_deleted_by_hand_ends_the_command_and_is_told_once() -> Result<(
     let admin = Admin::connect(server.address()).await?;
     let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
     let holder = stubborn_lock(server.address(), &path, &order, "holder")?.start()?;
-    wait_for_both(&order).await?;
+    stubborn::wait_for_both(&order, "holder").await?;
     let children = admin.children(&path).await?;
     let [claim] = children.as_slice() else { panic!("one claim in {children:?}") };
     admin.delete(&format!("{path}/{claim}")).await?;
@@ -180,7 +137,7 @@ async fn a_claim_deleted_by_hand_ends_the_command_and_is_told_once() -> Result<(
     assert_eq!(ended.code(), Some(76), "{ended:?}");
     assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("deleted by another client"), "{}", ended.stderr);
-    for pid in pids(&order, "holder")? {
+    for pid in stubborn::pids(&order, "holder")? {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
     }
     Ok(())
@@ -192,14 +149,14 @@ async fn a_session_expired_from_elsewhere_ends_the_command_and_is_told_once() ->
     let proxy = Proxy::start(server.address())?;
     let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
     let holder = stubborn_lock(proxy.address(), &path, &order, "holder")?.start()?;
-    wait_for_both(&order).await?;
+    stubborn::wait_for_both(&order, "holder").await?;
     let sessions = proxy.sessions();
     let [session] = sessions.as_slice() else { panic!("one session in {sessions:?}") };
     admin::expire(server.address(), session).await?;
     let ended = holder.ended().await?;
     assert_eq!(ended.code(), Some(76), "{ended:?}");
     assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
-    for pid in pids(&order, "holder")? {
+    for pid in stubborn::pids(&order, "holder")? {
         assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
     }
     Ok(())

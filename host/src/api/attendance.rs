@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::dependence::Dependence;
 use super::lines::Happening;
 use crate::guest::Arguments;
 use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
@@ -63,6 +64,8 @@ pub(super) struct Attendance {
     /// Of the app.
     pub(super) uid: Option<u32>,
     pub(super) lease: Option<Lease>,
+    /// Of an app that runs something under the claim.
+    pub(super) dependence: Option<Dependence>,
     /// Cancelled to have it leave.
     pub(super) leaving: CancellationToken,
     /// Cancelled when nothing of it is left.
@@ -84,10 +87,18 @@ impl Attendance {
             app: app.name.clone(),
             uid: app.uid,
             lease,
+            dependence: None,
             leaving: CancellationToken::new(),
             ended: CancellationToken::new(),
             withdrawn: Mutex::default(),
         }
+    }
+
+    /// The same, of an app that runs something under the claim.
+    pub(super) fn with_dependence(mut self) -> Self {
+        let margin = self.participant.session().timing().margin();
+        self.dependence = Some(Dependence::new(margin));
+        self
     }
 
     /// Calls an operation.
@@ -109,6 +120,13 @@ impl Attendance {
     pub(super) fn renew(&self) {
         if let Some(lease) = &self.lease {
             lease.renew();
+        }
+    }
+
+    /// Nothing of the app depends on the claim any more.
+    pub(super) fn end_dependence(&self) {
+        if let Some(dependence) = &self.dependence {
+            dependence.end();
         }
     }
 
@@ -200,9 +218,10 @@ pub(super) async fn attend(attending: Attending) {
             biased;
             why = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
                 is_leaving = true;
-                teller.note_why(why);
+                teller.tell_leaving(why);
                 attendance.participant.leave();
             }
+            () = until_spent(&attendance) => attendance.end_dependence(),
             notice = follower.next(), if teller.is_flushed() => match notice {
                 Some(notice) => teller.tell_notice(&notice),
                 None => break,
@@ -223,6 +242,14 @@ pub(super) async fn attend(attending: Attending) {
     }
     drop((entered, listening));
     teller.finish().await;
+}
+
+/// Completes when nothing that depends on the claim can be left, and the claim is kept for it alone.
+async fn until_spent(attendance: &Attendance) {
+    match &attendance.dependence {
+        Some(dependence) => dependence.until_spent().await,
+        None => pending().await,
+    }
 }
 
 /// Completes when nothing keeps the participant any more; answers why.
@@ -298,7 +325,11 @@ impl<'a> Teller<'a> {
             Teller { attendance, stream, waiting, since, is_alive_due: false, why: None };
         let session = attendance.participant.session().id();
         let joined = Happening::new("joined").with("session", format!("{session:#x}"));
-        teller.tell(joined.with("app", attendance.app.as_str()));
+        let joined = joined.with("app", attendance.app.as_str());
+        teller.tell(match attendance.dependence {
+            Some(_) => joined.with("dependent", true),
+            None => joined,
+        });
         teller
     }
 
@@ -312,6 +343,17 @@ impl<'a> Teller<'a> {
     }
 
     fn tell_notice(&mut self, notice: &Notice) {
+        if let Some(dependence) = &self.attendance.dependence {
+            match notice {
+                Notice::Held(held) => {
+                    if !dependence.begin(&self.attendance.participant, held) {
+                        return;
+                    }
+                }
+                Notice::Released { .. } | Notice::Lost(_) => dependence.give_up(),
+                _ => {}
+            }
+        }
         let happening = Happening::of(notice);
         self.tell(match (notice, self.why) {
             (Notice::Ended(Ending::Left), Some(why)) => happening.with("message", why),
@@ -319,15 +361,21 @@ impl<'a> Teller<'a> {
         });
     }
 
-    /// Notes why the participant leaves.
-    fn note_why(&mut self, why: &'static str) {
+    /// Tells an app that runs something under the claim that it is to end. Of a lost session the loss
+    /// is told instead: there is nothing left to be ended in order.
+    fn tell_leaving(&mut self, why: &'static str) {
         self.why = Some(why);
+        let is_kept = self.attendance.dependence.as_ref().is_some_and(Dependence::leave);
+        if is_kept && !self.attendance.participant.session().is_lost() {
+            self.tell(Happening::new("leaving").with("message", why));
+        }
     }
 
     fn tell_answer(&mut self, operation: &str, answer: Result<Answer, CallError>) -> Answered {
         let (happening, answered) = match answer {
-            Ok(Answer { value: Ok(value), .. }) => {
-                (Happening::new("answered").with("value", value), Answered::Well)
+            Ok(Answer { value: Ok(value), watches, .. }) => {
+                let answered = Happening::new("answered").with("value", value);
+                (answered.with("goes-on", watches), Answered::Well)
             }
             Ok(Answer { value: Err(error), .. }) => {
                 (Happening::new("refused").with("error", error), Answered::InVain)
@@ -362,7 +410,12 @@ impl<'a> Teller<'a> {
             Ok(Ok(place)) => {
                 let Some(happening) = self.waiting.pop_front() else { return };
                 self.since = Instant::now();
-                let deadline = participant.presence().tenure();
+                let mut deadline = participant.presence().tenure();
+                if let Some(dependence) = &self.attendance.dependence
+                    && happening.is_dated()
+                {
+                    deadline = dependence.tell(deadline);
+                }
                 // It may have waited for so long that what it says is not true any more.
                 if happening.says_held() && deadline.is_none() {
                     return;

@@ -14,7 +14,7 @@ use super::attendance::{Attendance, Attending, Lease, Opening, Stream, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
-use super::lines::{StreamOptions, lines};
+use super::lines::{interval, lines};
 use super::participants::held_as_json;
 use super::problem::Problem;
 use crate::config::spell_duration;
@@ -39,19 +39,28 @@ pub(super) struct JoinRequest {
     owner: Option<String>,
 }
 
+/// What stands behind the question mark.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(super) struct JoinOptions {
+    alive: Option<String>,
+    #[serde(default)]
+    dependent: bool,
+}
+
 /// `POST /v1/recipes/{recipe}/join`
 pub(super) async fn join(
     State(desk): State<Arc<Desk>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path(recipe): Path<String>,
-    Asked(options): Asked<StreamOptions>,
+    Asked(options): Asked<JoinOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
     // Before anything is refused: an app may be told only when it has sent all that it sends.
     let asked = body::read_as(request).await;
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
     let JoinRequest { call, timeout, lease, detached, app, owner } = asked?;
-    let alive = options.interval()?;
+    let alive = interval(options.alive.as_deref())?;
     let lease = lease.map(|text| body::duration("lease", &text)).transpose()?;
     let opening = match call {
         Some(call) => Some(Opening {
@@ -67,6 +76,10 @@ pub(super) async fn join(
         let message = "a participant without a stream needs a `lease`, as \"30s\"";
         return Err(Problem::bad_request(message));
     }
+    if detached && options.dependent {
+        let message = "`dependent` is for an app that is told on a stream, and `detached` has none";
+        return Err(Problem::bad_request(message));
+    }
     let app = app_of(&caller, app)?;
     let owner = match owner {
         Some(owner) => bounded("owner", owner)?,
@@ -75,7 +88,9 @@ pub(super) async fn join(
     let joined = desk.epochs.join_for(&recipe, By::App(app.clone()), Some(owner)).await?;
     let Joined { participant, follower, epoch } = joined;
     let patience = participant.session().timing().timeout();
-    let attendance = Arc::new(Attendance::new(participant, recipe, &app, lease.map(Lease::new)));
+    let attendance = Attendance::new(participant, recipe, &app, lease.map(Lease::new));
+    let attendance =
+        Arc::new(if options.dependent { attendance.with_dependence() } else { attendance });
     let entered = desk.attendances.enter(Arc::clone(&attendance));
     let mut attending = Attending {
         attendance: Arc::clone(&attendance),

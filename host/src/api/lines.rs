@@ -38,12 +38,17 @@ pub(super) struct StreamOptions {
 impl StreamOptions {
     /// How often the stream says that it is alive.
     pub(super) fn interval(&self) -> Result<Duration, Problem> {
-        let Some(text) = &self.alive else { return Ok(ALIVE) };
-        let alive = body::duration("alive", text)?;
-        match ALIVES.contains(&alive) {
-            true => Ok(alive),
-            false => Err(Problem::bad_request("`alive` is from \"100ms\" to \"30s\"")),
-        }
+        interval(self.alive.as_deref())
+    }
+}
+
+/// How often a stream says that it is alive whose app asks for that.
+pub(super) fn interval(asked: Option<&str>) -> Result<Duration, Problem> {
+    let Some(text) = asked else { return Ok(ALIVE) };
+    let alive = body::duration("alive", text)?;
+    match ALIVES.contains(&alive) {
+        true => Ok(alive),
+        false => Err(Problem::bad_request("`alive` is from \"100ms\" to \"30s\"")),
     }
 }
 

@@ -47,12 +47,17 @@ pub(super) async fn of_participant(
     respond(answer, &presence)
 }
 
-/// `DELETE /v1/participants/{id}/operation`
+/// `DELETE /v1/participants/{id}/operation`: nothing is to be under way any more.
+/// `DELETE /v1/participants/{id}/dependent`: nothing depends on the claim any more.
 pub(super) async fn cancel(
     State(desk): State<Arc<Desk>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path((id, part)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
+    if part == "dependent" {
+        desk.attendance(&id, &caller.credentials)?.end_dependence();
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
     only("operation", &part)?;
     desk.attendance(&id, &caller.credentials)?.withdraw();
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -53,7 +53,7 @@ impl Tcp {
 
     /// Lets callers in until the host stops.
     pub(super) async fn accept(&self, door: &Door) {
-        while let Some(accepted) = door.stopping.run_until_cancelled(self.listener.accept()).await {
+        while let Some(accepted) = door.closing.run_until_cancelled(self.listener.accept()).await {
             match accepted {
                 Ok((stream, _)) => self.admit(door, stream),
                 Err(error) => door.pause(&error).await,

@@ -1,4 +1,4 @@
-//! `wok call`: calls one operation of a module and prints its answer.
+//! `wok call`: calls one operation and prints its answer.
 
 use std::process::ExitCode;
 
@@ -8,20 +8,24 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::daemon_call::{self, Came, DaemonCall};
 use super::exit::Failure;
-use super::joining::{self, Called, Joining, Ready, Target, stopping};
+use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
 use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
 use super::signals;
+use crate::client::{Client, Purpose};
 use crate::epochs::Joined;
 use crate::guest::values;
 use crate::participant::{self, Answer, CallError, Ending, Follower, Notice, Participant};
 
-/// Call one operation of any module, and print its answer as JSON.
+/// Call one operation of a recipe, and print its answer as JSON.
 ///
 /// For operations that look or leave something behind, as who holds a lock. A claim that the
-/// operation comes to hold ends with this command; `wok hold` runs a command under it.
+/// operation comes to hold ends with this command; `wok hold` runs a command under it. The recipe is
+/// one of the running daemon's, or any module with --mount and --connect.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
+    wok call orders contenders\n  \
     wok call lock --mount /locks/backup --connect zk1:2181 contenders\n  \
     wok call leader-election --mount /election/scheduler --connect zk1:2181 leader\n  \
     wok call ./my-queue.wasm --mount /queues/a --connect zk1:2181 put data=hello priority=1")]
@@ -33,15 +37,45 @@ pub(super) struct Arguments {
     joining: Joining,
 }
 
+/// What is said where the operation came to hold a claim.
+const GIVEN_UP: &str = "what it held is given up: `wok hold` runs a command while it holds";
+
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
         log_to_stderr(LOG_FOR_ONE, printer.output());
-        let target = self.called.target()?;
-        let answer = joining::runtime()?.block_on(call(&self.joining, &target, printer))?;
+        let answer = match self.called.calling(&self.joining)? {
+            Calling::OwnSession(target) => {
+                joining::runtime()?.block_on(call(&self.joining, &target, printer))?
+            }
+            Calling::Daemon(daemon, call) => {
+                daemon.ask(async |client| ask(&client, &call, printer).await)?
+            }
+        };
         printer.answer(&answer);
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Calls through the daemon.
+async fn ask(client: &Client, call: &DaemonCall, printer: &Printer) -> Result<Value, Failure> {
+    let mut signals = signals::receive(client.tasks())
+        .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
+    let mut joined = call.join(client, Purpose::Answer, &mut signals).await?;
+    let mut holds = false;
+    let answered = loop {
+        match call.next(&mut joined, &mut signals, printer).await {
+            Ok(Came::Held(_)) => holds = true,
+            Ok(Came::Released) => holds = false,
+            Ok(Came::Answered { value, .. }) => break Ok(value),
+            Err(failure) => break Err(failure),
+        }
+    };
+    daemon_call::leave(joined).await;
+    if holds && answered.is_ok() {
+        printer.remark(GIVEN_UP);
+    }
+    answered
 }
 
 async fn call(joining: &Joining, target: &Target, printer: &Printer) -> Result<Value, Failure> {
@@ -75,8 +109,7 @@ async fn call_on(
     match answered? {
         Ok(Answer { value: Ok(value), claim, .. }) => {
             if claim.is_some() {
-                printer
-                    .remark("what it held is given up: `wok hold` runs a command while it holds");
+                printer.remark(GIVEN_UP);
             }
             Ok(value)
         }

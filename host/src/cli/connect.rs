@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
+use super::way::Connection;
 use crate::config::{BadValue, ConnectString, SessionTimeout, parse_duration, parse_login};
 use crate::session::{
     Acl, ConnectOptions, Credential, SaslLogin, Secret, Timing, Tls, TlsIdentity,
@@ -23,7 +24,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub(super) struct Connect {
     /// The servers: host:port, comma separated.
     #[arg(long, value_name = "HOSTS", env = "WOK_CONNECT", value_parser = parsed::<ConnectString>)]
-    connect: ConnectString,
+    connect: Option<ConnectString>,
 
     /// How long to try while no server grants a session, as one that is starting; `0s` tries once.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
@@ -87,12 +88,23 @@ impl Connect {
         self.connect_timeout
     }
 
+    /// Whether the servers are named, here or in the environment.
+    pub(super) fn connection(&self) -> Connection {
+        match self.connect {
+            Some(_) => Connection::Known,
+            None => Connection::Unknown,
+        }
+    }
+
     /// Reads the files and checks the rest.
     ///
     /// # Errors
     /// What is wrong, by option.
     pub(super) fn options(&self) -> Result<ConnectOptions, Failure> {
-        let mut options = ConnectOptions::new(self.connect.as_str(), self.session_timeout.get());
+        let Some(connect) = &self.connect else {
+            return Err(Failure::Usage("--connect is missing: name the servers".to_owned()));
+        };
+        let mut options = ConnectOptions::new(connect.as_str(), self.session_timeout.get());
         if let Some(file) = &self.digest_file {
             let (user, password) = credentials("--digest-file", file)?;
             let secret = Secret::new(format!("{user}:{}", password.expose()));

@@ -1,6 +1,7 @@
 //! Exit codes, decided in one place. The numbers below 128 are those of `sysexits.h`, except that
 //! 76 means a lost claim.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use crate::participant::{Ending, Loss};
@@ -42,7 +43,7 @@ pub enum Failure {
         /// What was under way.
         what: String,
         /// What was lost.
-        loss: Loss,
+        loss: LossInWords,
     },
     /// The command was ended because the claim was over for another reason than a loss.
     #[error("{0}")]
@@ -63,6 +64,30 @@ pub enum Failure {
     Signalled(u8),
 }
 
+/// A loss as it is told, by a participant of this process or by the daemon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LossInWords {
+    /// The reason in one word, for programs.
+    pub reason: Cow<'static, str>,
+    /// What is behind the reason, in one word.
+    pub cause: Cow<'static, str>,
+    /// For people.
+    pub message: String,
+}
+
+impl From<&Loss> for LossInWords {
+    fn from(loss: &Loss) -> Self {
+        let (reason, cause) = (loss.reason().into(), loss.cause().into());
+        LossInWords { reason, cause, message: loss.to_string() }
+    }
+}
+
+impl std::fmt::Display for LossInWords {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
 impl Failure {
     /// Its exit code.
     pub fn code(&self) -> ExitCode {
@@ -81,14 +106,14 @@ impl Failure {
     /// Why an operation came to nothing because its participant ended first.
     pub(super) fn of_ending(what: String, ending: Ending) -> Self {
         match ending {
-            Ending::Lost(loss) => Failure::Lost { what, loss },
+            Ending::Lost(loss) => Failure::Lost { what, loss: LossInWords::from(&loss) },
             Ending::Failed(fault) => Failure::Module(fault.to_string()),
             Ending::Left => Failure::Module(format!("{what}: it ended")),
         }
     }
 
     /// What was lost, if that is why.
-    pub(super) fn loss(&self) -> Option<&Loss> {
+    pub(super) fn loss(&self) -> Option<&LossInWords> {
         match self {
             Failure::Lost { loss, .. } => Some(loss),
             _ => None,

@@ -1,5 +1,8 @@
 //! `wok hold`: runs a command while a claim is held.
 
+mod daemon;
+
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,25 +15,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{duration, parsed};
 use super::exit::{self, Failure};
-use super::joining::{self, Called, Joining, Ready, Target, stopping};
+use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
 use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
 use super::signals;
 use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
-use crate::guardian::{self, Attendance, GuardedCommand};
+use crate::guardian::{self, Attendance, GuardedCommand, Outcome};
 use crate::guest::values;
 use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
 use crate::participant::{Ending, Follower, Notice, Participant};
 use crate::session::{Held, Timing};
 use crate::tasks::Tasks;
 
-/// Run a command while an operation of any module holds a claim.
+/// Run a command while an operation of a recipe holds a claim.
 ///
 /// The command starts when the claim is held and is killed, with everything it started, before the
 /// claim can be somebody else's. SIGTERM stops it in order; other signals are passed on. For an
-/// operation that only answers, as who holds a lock, there is `wok call`.
+/// operation that only answers, as who holds a lock, there is `wok call`. The recipe is one of the
+/// running daemon's, or any module with --mount and --connect.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
+    wok hold orders acquire -- ./job.sh\n  \
     wok hold lock --mount /locks/backup --connect zk1:2181 acquire -- ./backup.sh\n  \
     wok hold ./my-lock.wasm --mount /locks/a --connect zk1:2181 --config format=kazoo \\\n      \
     acquire -- sh -c 'echo $WOK_FENCE'")]
@@ -63,8 +68,23 @@ pub(super) struct HoldOptions {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
-        self.options.execute(self.called.target()?, self.command, printer)
+        match self.called.calling(&self.options.joining)? {
+            Calling::OwnSession(target) => self.options.execute(target, self.command, printer),
+            Calling::Daemon(daemon, call) => {
+                prepare(printer)?;
+                let command = self.options.guarded(self.command)?;
+                daemon.ask(async |client| daemon::hold(&client, &call, command, printer).await)
+            }
+        }
     }
+}
+
+/// Before a command runs under guard.
+fn prepare(printer: &Printer) -> Result<(), Failure> {
+    printer.never_wait();
+    log_to_stderr(LOG_FOR_ONE, printer.output());
+    guardian::adopt_orphans()
+        .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))
 }
 
 impl HoldOptions {
@@ -75,10 +95,7 @@ impl HoldOptions {
         command: Vec<OsString>,
         printer: &Printer,
     ) -> Result<ExitCode, Failure> {
-        printer.never_wait();
-        log_to_stderr(LOG_FOR_ONE, printer.output());
-        guardian::adopt_orphans()
-            .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
+        prepare(printer)?;
         joining::runtime()?.block_on(self.connect_and_run(target, command, printer))
     }
 
@@ -97,19 +114,34 @@ impl HoldOptions {
         let session = ready.open_session(&mut signals, printer).await?;
         let outcome = match self.stop_timeout(session.timing()) {
             Ok(stop_timeout) => {
-                let command = GuardedCommand {
-                    words: command,
-                    env: Vec::new(),
-                    stop_signal: self.stop_signal.signal(),
-                    stop_timeout,
-                    attendance: Attendance::Attended,
-                };
+                let command = self.with_stop_timeout(command, stop_timeout);
                 join_and_run(&ready, &target, command, signals, printer).await
             }
             Err(failure) => Err(failure),
         };
         ready.close().await;
         outcome
+    }
+
+    fn with_stop_timeout(&self, words: Vec<OsString>, stop_timeout: Duration) -> GuardedCommand {
+        GuardedCommand {
+            words,
+            env: Vec::new(),
+            stop_signal: self.stop_signal.signal(),
+            stop_timeout,
+            attendance: Attendance::Attended,
+        }
+    }
+
+    /// For a session that is the daemon's, whose times are not known here: its guardian cuts a
+    /// stop-timeout that does not fit.
+    fn guarded(&self, words: Vec<OsString>) -> Result<GuardedCommand, Failure> {
+        let stop_timeout = match self.stop_timeout {
+            Some(Duration::ZERO) => self.stop_timeout(self.joining.timing())?,
+            Some(stop_timeout) => stop_timeout,
+            None => self.joining.timing().default_stop(),
+        };
+        Ok(self.with_stop_timeout(words, stop_timeout))
     }
 
     /// How long the command has to stop, in a session of these times.
@@ -215,20 +247,9 @@ impl Contender<'_> {
         mut signals: mpsc::Receiver<Signal>,
     ) -> Result<ExitCode, Failure> {
         self.printer.held(&self.recipe, held);
-        let program = command.words.first().map(|it| it.to_string_lossy().into_owned());
+        let program = program(&command);
         let (instruct, instructions) = mpsc::channel(1);
-        let passing_on = async {
-            while let Some(signal) = signals.recv().await {
-                let what = match signal {
-                    Signal::TERM => Instruction::Stop,
-                    other => Instruction::Signal(other),
-                };
-                if instruct.send(what).await.is_err() {
-                    break;
-                }
-            }
-            std::future::pending().await
-        };
+        let passing_on = pass_on(&mut signals, instruct);
         let tell = |notice: &Notice| match notice {
             Notice::Held(held) => self.printer.held(&self.recipe, held),
             notice => self.printer.notice(&self.recipe, notice),
@@ -238,29 +259,56 @@ impl Contender<'_> {
             run_while_held(tasks, &self.participant, follower, held, command, instructions, tell);
         let ended = tokio::select! {
             ended = running => ended,
-            never = passing_on => never,
+            never = passing_on => match never {},
         };
         match ended {
-            Ok(CommandEnd::Ended(outcome)) => match outcome.exit_code() {
-                Some(code @ (126 | 127)) if outcome.is_not_started() => Err(Failure::NotStarted {
-                    message: format!("cannot run {}: {outcome}", program.unwrap_or_default()),
-                    code,
-                }),
-                Some(code) => Ok(ExitCode::from(code)),
-                None => Err(Failure::CommandEnded(format!("the command was ended: {outcome}"))),
-            },
+            Ok(CommandEnd::Ended(outcome)) => exit_of(outcome, &program),
             Ok(CommandEnd::Killed(reason)) => {
                 Err(Failure::CommandEnded(format!("the command was killed {reason}")))
             }
             Ok(CommandEnd::Lost(loss)) => {
-                self.printer.lost(&self.recipe, &loss);
+                self.printer.lost(&self.recipe, &(&loss).into());
                 Ok(ExitCode::from(exit::LOST))
             }
-            Ok(CommandEnd::Released) => Err(Failure::CommandEnded(
-                "the module gave the claim up: the command was stopped, or was not started any more"
-                    .to_owned(),
-            )),
+            Ok(CommandEnd::Released) => Err(Failure::CommandEnded(RELEASED.to_owned())),
             Err(error) => Err(Failure::NotStarted { message: error.to_string(), code: 126 }),
         }
+    }
+}
+
+/// What is said of a command whose claim the module gave up.
+const RELEASED: &str =
+    "the module gave the claim up: the command was stopped, or was not started any more";
+
+/// The program that a command runs, for people.
+fn program(command: &GuardedCommand) -> String {
+    command.words.first().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Passes signals on for as long as a command runs.
+async fn pass_on(
+    signals: &mut mpsc::Receiver<Signal>,
+    instruct: mpsc::Sender<Instruction>,
+) -> Infallible {
+    while let Some(signal) = signals.recv().await {
+        let what = match signal {
+            Signal::TERM => Instruction::Stop,
+            other => Instruction::Signal(other),
+        };
+        if instruct.send(what).await.is_err() {
+            break;
+        }
+    }
+    std::future::pending().await
+}
+
+/// The exit code of a command that ended by itself.
+fn exit_of(outcome: Outcome, program: &str) -> Result<ExitCode, Failure> {
+    match outcome.exit_code() {
+        Some(code @ (126 | 127)) if outcome.is_not_started() => {
+            Err(Failure::NotStarted { message: format!("cannot run {program}: {outcome}"), code })
+        }
+        Some(code) => Ok(ExitCode::from(code)),
+        None => Err(Failure::CommandEnded(format!("the command was ended: {outcome}"))),
     }
 }

@@ -11,9 +11,12 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::api::Daemon;
 use super::connect::{Connect, duration};
+use super::daemon_call::DaemonCall;
 use super::exit::Failure;
 use super::output::Printer;
+use super::way::{Typed, Way};
 use crate::config::spell_duration;
 use crate::epochs::{Epochs, Joined};
 use crate::guest::{self, CompileCache, Limits, Mount};
@@ -53,12 +56,20 @@ pub(super) struct Joining {
 /// What is called, as `wok call` and `wok hold` are told.
 #[derive(Debug, Args)]
 pub(super) struct Called {
-    /// The module: a stock recipe's name, or a path to a component.
+    #[command(flatten)]
+    typed: Typed,
+
+    #[command(flatten)]
+    daemon: Daemon,
+
+    /// A recipe of the running daemon, by its name in the daemon's config; or, with --mount and
+    /// --connect, a module: a stock recipe's name, or a path to a component.
+    #[arg(value_name = "RECIPE")]
     module: String,
 
-    /// The znode that the module sees as `/`.
+    /// The znode that the module sees as `/`, for a session of this command's own.
     #[arg(long, value_name = "PATH")]
-    mount: String,
+    mount: Option<String>,
 
     /// The operation to call; `wok inspect` tells those of a module.
     operation: String,
@@ -68,17 +79,32 @@ pub(super) struct Called {
     arguments: Vec<String>,
 }
 
+/// What is called, and on which way.
+pub(super) enum Calling {
+    /// A module, by a session of this command's own.
+    OwnSession(Target),
+    /// A recipe of the running daemon's.
+    Daemon(Daemon, DaemonCall),
+}
+
 impl Called {
-    /// The operation that they name.
+    /// The operation that they name, and the way to it.
     ///
     /// # Errors
-    /// The arguments cannot be read.
-    pub(super) fn target(self) -> Result<Target, Failure> {
-        Ok(Target {
-            module: ModuleSource::parse(&self.module),
-            mount: self.mount,
-            operation: self.operation,
-            arguments: object("argument", &self.arguments)?,
+    /// The arguments cannot be read, or do not go together.
+    pub(super) fn calling(self, joining: &Joining) -> Result<Calling, Failure> {
+        let Called { typed, daemon, module, mount, operation, arguments } = self;
+        let arguments = object("argument", &arguments)?;
+        Ok(match typed.way(&module, mount, joining.connect.connection())? {
+            Way::OwnSession { mount } => {
+                let module = ModuleSource::parse(&module);
+                Calling::OwnSession(Target { module, mount, operation, arguments })
+            }
+            Way::Daemon => {
+                let (wait, owner) = (joining.wait, joining.owner.clone());
+                let recipe = module;
+                Calling::Daemon(daemon, DaemonCall { recipe, operation, arguments, wait, owner })
+            }
         })
     }
 }

@@ -4,8 +4,7 @@
 //! command's; reports that are asked for, as `inspect`, go to standard output.
 
 use std::borrow::Cow;
-use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -15,11 +14,13 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
-use super::exit::Failure;
-use super::stderr;
+use super::colour::Paint;
+use super::exit::{Failure, LossInWords};
+use super::{stderr, told};
+use crate::client::Told;
 use crate::guest::values::unsigned;
 use crate::logbook::{IntoLogbook, JsonLines, Logbook};
-use crate::participant::{Loss, Notice, detail_as_json};
+use crate::participant::{Notice, detail_as_json};
 use crate::plain_text;
 use crate::session::Held;
 
@@ -30,6 +31,13 @@ pub(super) enum Output {
     Text,
     /// For programs.
     Json,
+}
+
+/// Whether somebody reads standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    There,
+    Gone,
 }
 
 /// Prints reports.
@@ -85,15 +93,10 @@ impl Printer {
         };
         let (event, fields, text) = match notice {
             Notice::Waiting { path } => {
-                ("waiting", base(&[("path", json!(path))]), format!("standing in line as {path}"))
+                ("waiting", base(&[("path", json!(path))]), told::waiting(path))
             }
-            Notice::Suspended => (
-                "suspended",
-                base(&[]),
-                "contact with ZooKeeper is in doubt; what is held stands until its loss is told"
-                    .to_owned(),
-            ),
-            Notice::Resumed => ("resumed", base(&[]), "in contact with ZooKeeper again".to_owned()),
+            Notice::Suspended => ("suspended", base(&[]), told::SUSPENDED.to_owned()),
+            Notice::Resumed => ("resumed", base(&[]), told::RESUMED.to_owned()),
             Notice::Emitted { event, detail } => {
                 let detail = detail_as_json(detail);
                 let text = format!("{event} {}", Value::Object(detail.clone()));
@@ -114,19 +117,31 @@ impl Printer {
         self.event(
             "held",
             &[("recipe", json!(recipe)), ("path", json!(path)), ("fence", unsigned(*fence))],
-            &format!("holding {path} with fence {fence}"),
+            &told::held(path, *fence),
         );
     }
 
+    /// What the daemon tells of a participant, on standard error: as it came, for programs.
+    pub(super) fn told(&self, told: &Told) {
+        match self.output {
+            Output::Json => self.err(&Value::Object(told.line.clone()).to_string()),
+            Output::Text => {
+                if let Some(text) = told::in_words(told) {
+                    self.err(&format!("wok: {text}"));
+                }
+            }
+        }
+    }
+
     /// A claim that is lost.
-    pub(super) fn lost(&self, recipe: &str, loss: &Loss) {
+    pub(super) fn lost(&self, recipe: &str, loss: &LossInWords) {
         self.event(
             "lost",
             &[
                 ("recipe", json!(recipe)),
-                ("reason", json!(loss.reason())),
-                ("cause", json!(loss.cause())),
-                ("message", json!(loss.to_string())),
+                ("reason", json!(loss.reason)),
+                ("cause", json!(loss.cause)),
+                ("message", json!(loss.message)),
             ],
             &format!("lost: {loss}; nothing of the command is left running"),
         );
@@ -141,8 +156,8 @@ impl Printer {
                 object.insert("error".to_owned(), json!(failure.kind()));
                 object.insert("message".to_owned(), json!(failure.to_string()));
                 if let Some(loss) = failure.loss() {
-                    object.insert("reason".to_owned(), json!(loss.reason()));
-                    object.insert("cause".to_owned(), json!(loss.cause()));
+                    object.insert("reason".to_owned(), json!(loss.reason));
+                    object.insert("cause".to_owned(), json!(loss.cause));
                 }
                 self.err(&serde_json::Value::Object(object).to_string());
             }
@@ -172,6 +187,16 @@ impl Printer {
         match self.output {
             Output::Text => self.out(text.trim_end()),
             Output::Json => self.out(&json.to_string()),
+        }
+    }
+
+    /// A line of a report that goes on, on standard output; nothing that a terminal obeys may come
+    /// from elsewhere. Says whether anybody still reads.
+    pub(super) fn line(&self, line: &str) -> Reader {
+        let mut stdout = io::stdout();
+        match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
+            Ok(()) => Reader::There,
+            Err(_) => Reader::Gone,
         }
     }
 
@@ -219,7 +244,7 @@ pub(super) fn log_to_stderr(otherwise: &str, output: Output) {
 pub(super) fn log_to_stderr_and(logbook: Option<Arc<Logbook>>, otherwise: &str, output: Output) {
     let filter = EnvFilter::try_from_env("WOK_LOG").unwrap_or_else(|_| EnvFilter::new(otherwise));
     let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(io::stderr().is_terminal() && !forbids_colour(std::env::var_os("NO_COLOR")))
+        .with_ansi(Paint::of(&io::stderr()) == Paint::Coloured)
         .with_writer(|| stderr::Log);
     let lines = match output {
         Output::Text => lines.boxed(),
@@ -231,23 +256,6 @@ pub(super) fn log_to_stderr_and(logbook: Option<Arc<Logbook>>, otherwise: &str, 
     log.try_init().ok();
 }
 
-/// Whether `NO_COLOR` forbids colours: by the convention (no-color.org) if it is there and not empty.
-fn forbids_colour(no_color: Option<OsString>) -> bool {
-    no_color.is_some_and(|value| !value.is_empty())
-}
-
 fn dropped(lines: u64) -> String {
     format!("{lines} lines were dropped here: standard error is not read fast enough")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_color_forbids_colours_unless_it_is_empty() {
-        assert!(forbids_colour(Some("1".into())));
-        assert!(!forbids_colour(Some("".into())));
-        assert!(!forbids_colour(None));
-    }
 }

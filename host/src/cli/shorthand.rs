@@ -22,7 +22,9 @@ pub(super) const ELECT_EXAMPLES: &str = "Examples:\n  \
     wok elect --connect zk1:2181 /election/a -- sh -c 'echo term $WOK_FENCE; sleep 60'";
 
 // No doc comment: each command has a help of its own, where the commands are listed.
+// Nor a way through the daemon: a path is no recipe's name.
 #[derive(Debug, Args)]
+#[command(mut_arg("connect", |connect| connect.required(true)))]
 pub(super) struct Arguments {
     /// The recipe's znode. It is created where it is missing.
     path: String,

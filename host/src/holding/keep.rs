@@ -7,7 +7,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::acquire::{Acquire, Attempt, acquire};
-use super::command::{CommandEnd, Instruction, run_while_held};
+use super::command::{CommandEnd, run_while_held};
+use super::guarded::Instruction;
 use super::told::log_notice;
 use crate::backoff::Backoff;
 use crate::config::{Restart, WhileHeld};

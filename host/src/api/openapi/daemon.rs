@@ -6,6 +6,7 @@ use super::components::{Components, count, described, duration, object, or_null,
 use super::endpoint::{Endpoint, Method, Paths};
 use super::errors::Kind;
 use super::events::EVENT;
+use super::recipes::ALIVE;
 
 /// The tag of what is asked of the host.
 pub(super) const TAG: &str = "Host";
@@ -110,6 +111,8 @@ pub(super) fn add(paths: &mut Paths) {
     add_recipes(paths);
     let follow = Endpoint::new("follow-events", TAG, "Follow all participants")
         .about("Of all participants that the caller may see, from now on.")
+        .asks("alive", ALIVE, &duration(ALIVE))
+        .fails(&[Kind::BadRequest])
         .streams("A stream without an end.", &refer(EVENT));
     paths.add(Method::Get, "/v1/events", follow);
     let lines = "How many of the last lines come first.";

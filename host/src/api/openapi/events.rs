@@ -10,7 +10,7 @@ pub(super) const EVENT: &str = "event";
 
 /// The names of the events in the order in which they are likely to be met. Those that carry a module's
 /// own values are [`ANSWERED`] and [`REFUSED`].
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 13] = [
     "joined",
     "waiting",
     "held",
@@ -20,6 +20,7 @@ const NAMES: [&str; 12] = [
     "suspended",
     "resumed",
     "released",
+    "leaving",
     "lost",
     "recipe-event",
     "alive",
@@ -67,6 +68,14 @@ fn dated(event: Value) -> Value {
     with(event, "deadline-boottime-ms", described(number(), words))
 }
 
+/// An event that a stream of all participants tells of none of them.
+fn of_no_participant(mut event: Value) -> Value {
+    if let Some(Value::Array(required)) = event.get_mut("required") {
+        required.retain(|key| key != "recipe" && key != "participant");
+    }
+    event
+}
+
 /// An event that may have one more key.
 fn with(mut event: Value, key: &str, schema: Value) -> Value {
     if let Some(Value::Object(properties)) = event.get_mut("properties") {
@@ -77,7 +86,12 @@ fn with(mut event: Value, key: &str, schema: Value) -> Value {
 
 fn claim() -> Value {
     let path = text("The claim's znode.");
-    described(object([("path", path), ("fence", refer("fence"))]), "Something that is held.")
+    let words = "Until when it may be relied on without hearing more: milliseconds of the machine's \
+                 clock `CLOCK_BOOTTIME`.";
+    let deadline = described(number(), words);
+    let claim =
+        object([("path", path), ("fence", refer("fence")), ("deadline-boottime-ms", deadline)]);
+    described(claim, "Something that is held.")
 }
 
 /// What the schema of an event is called.
@@ -122,7 +136,11 @@ pub(super) fn own_event(answered: &str, refused: Option<&str>) -> Value {
 pub(super) fn answered(value: Value) -> Value {
     let words = "The call of the join has answered. Of an operation that claims, it comes before or \
                  after `held`, and `held` is what counts.";
-    event(ANSWERED, words, [("operation", operation()), ("value", value)])
+    let goes_on = json!({
+        "type": "boolean",
+        "description": "Whether the module goes on by itself, so that a claim may still come of it.",
+    });
+    event(ANSWERED, words, [("operation", operation()), ("value", value), ("goes-on", goes_on)])
 }
 
 /// The call of the join has answered that error of its own.
@@ -167,6 +185,12 @@ fn plain(name: &str) -> Value {
             let words = "The participant gave a claim up of its own will.";
             event(name, words, [("path", text("The claim's znode."))])
         }
+        "leaving" => {
+            let words = "The participant is to end, and waits until nothing of the app depends on its \
+                         claim: end that, and say so. Only on a stream that was asked for with \
+                         `dependent`.";
+            event(name, words, [("message", text("Why, for people."))])
+        }
         "lost" => event(
             name,
             "What was held is gone: stop now. `ended` follows.",
@@ -188,7 +212,7 @@ fn plain(name: &str) -> Value {
                 [],
             );
             let words = "How many lines this stream has missed, if any.";
-            dated(with(alive, "dropped", described(number(), words)))
+            of_no_participant(dated(with(alive, "dropped", described(number(), words))))
         }
         _ => {
             let words = "How the participant ended: it left, it lost what it held or its session, or \

@@ -11,7 +11,7 @@ use super::endpoint::{Endpoint, Method, Need, Paths, paragraphs};
 use super::errors::Kind;
 use super::events::EVENT;
 use super::modules::{Described, Module};
-use super::recipes::{bounded, refuses, summary};
+use super::recipes::{ALIVE, bounded, refuses, summary};
 
 /// The tag of what is asked of participants.
 pub(super) const TAG: &str = "Participants";
@@ -89,12 +89,21 @@ pub(super) fn add(paths: &mut Paths) {
         .about("Harmless where no operation is under way.")
         .acknowledges("No operation is under way any more.");
     paths.add(Method::Delete, format!("{PATH}/operation"), cancel);
+    let independent = of_one("end-dependence", "Say that nothing depends on the claim")
+        .about(
+            "For an app that has joined with `dependent`: what it ran under the claim has ended, so the \
+             claim can be given up.",
+        )
+        .acknowledges("The claim is not kept for the app any more.");
+    paths.add(Method::Delete, format!("{PATH}/dependent"), independent);
     let follow = of_one("follow-participant", "Follow a participant")
         .about(
             "The first lines say where the participant stands, and the others what happens to it. A \
              follower does not keep the participant alive.",
         )
-        .streams("A stream that ends with the participant.", &refer(EVENT));
+        .asks("alive", ALIVE, &duration(ALIVE))
+        .streams("A stream that ends with the participant.", &refer(EVENT))
+        .fails(&[Kind::BadRequest]);
     paths.add(Method::Get, format!("{PATH}/events"), follow);
 }
 

@@ -14,7 +14,7 @@ use super::modules::{Described, Module, refusal};
 const TIMEOUT: &str = "How long the call may take. Then the host withdraws it.";
 
 /// How often a stream speaks.
-const ALIVE: &str =
+pub(super) const ALIVE: &str =
     "How often the stream says that it is alive, from 100ms to 30s; every 5s if it is left out.";
 
 /// Adds the paths of all recipes, the joins before the calls: an id that two of them claim is the

@@ -1,0 +1,139 @@
+//! A command under guard until its claim is over, whoever it is that knows of that.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::clock::Boottime;
+use crate::guardian::{GuardedCommand, Guardian, GuardianError, Outcome};
+use crate::session::Held;
+use crate::tasks::Tasks;
+
+/// How often the guardian is told the deadline: as often as the session's own is looked at.
+const EXTEND: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether the same processes still cannot be killed.
+const STUBBORN: Duration = Duration::from_secs(1);
+
+/// What the command's user wants of it while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instruction {
+    /// Pass a signal on.
+    Signal(Signal),
+    /// Stop it in order.
+    Stop,
+}
+
+/// How a command is ended with its claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndsBy {
+    /// In order: the claim's znode stays until the command is gone.
+    Stop,
+    /// At once: somebody else may hold the claim by now.
+    Kill,
+}
+
+/// Until when a claim may be relied on.
+#[derive(Debug)]
+pub struct Terms<T> {
+    /// At first.
+    pub deadline: Boottime,
+    /// Says, whenever it is asked, what has become of that; none while nothing is held.
+    pub tenure: T,
+}
+
+/// Runs a command until it ends or `over` completes, with `WOK_FENCE` and `WOK_CLAIM_PATH` in its
+/// environment. `over` says how the command is to be ended, and why. Answers that reason, if it came
+/// to it, and what became of the command. Nothing of the command is left then.
+///
+/// The guardian is told the deadline by one of `tasks`: it waits for nobody else.
+///
+/// # Errors
+/// The command was not started.
+///
+/// # Cancellation
+/// Kills the command at once.
+pub async fn run_guarded<E>(
+    tasks: &Tasks,
+    mut command: GuardedCommand,
+    held: &Held,
+    terms: Terms<impl Fn() -> Option<Boottime> + Send + 'static>,
+    mut instructions: mpsc::Receiver<Instruction>,
+    over: impl Future<Output = (EndsBy, E)>,
+) -> Result<(Option<E>, Outcome), GuardianError> {
+    command.env.push(("WOK_FENCE".into(), held.fence.to_string().into()));
+    command.env.push(("WOK_CLAIM_PATH".into(), held.path.clone().into()));
+    let guardian = Arc::new(Guardian::spawn(command, terms.deadline)?);
+    let _extending = extend(tasks, terms.tenure, &guardian);
+    let mut stubborn = std::pin::pin!(tell_the_stubborn(&guardian, &held.path));
+    // Kept across turns: it looks round by its own clock, whatever else happens here.
+    let mut waiting = std::pin::pin!(guardian.wait());
+    let mut over = std::pin::pin!(over);
+    let mut ended_by = None;
+    loop {
+        // All are cancel-safe: three are kept, and instructions stay queued.
+        tokio::select! {
+            biased;
+            outcome = &mut waiting => return Ok((ended_by, outcome)),
+            Some(instruction) = instructions.recv() => match instruction {
+                Instruction::Signal(signal) => guardian.signal(signal),
+                Instruction::Stop => guardian.stop(),
+            },
+            (ends_by, why) = &mut over, if ended_by.is_none() => {
+                match ends_by {
+                    EndsBy::Stop => guardian.stop(),
+                    EndsBy::Kill => guardian.kill_now(),
+                }
+                ended_by = Some(why);
+            }
+            never = &mut stubborn => match never {},
+        }
+    }
+}
+
+/// Tells the guardian the deadline as long as the claim is held and the answer is kept. In a task
+/// of its own, so that nothing that a module says, and nobody who reads it, can delay it.
+fn extend(
+    tasks: &Tasks,
+    tenure: impl Fn() -> Option<Boottime> + Send + 'static,
+    guardian: &Arc<Guardian>,
+) -> DropGuard {
+    let guardian = Arc::downgrade(guardian);
+    let ended = CancellationToken::new();
+    let guard = ended.clone().drop_guard();
+    tasks.spawn("deadline", async move {
+        let mut ticks = tokio::time::interval(EXTEND);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while ended.run_until_cancelled(ticks.tick()).await.is_some() {
+            // Only looked at here: dropping the guardian is what kills the command.
+            let Some(guardian) = guardian.upgrade() else { return };
+            if let Some(deadline) = tenure() {
+                guardian.extend(deadline);
+            }
+        }
+    });
+    guard
+}
+
+/// Says which processes cannot be killed, where there are any. For as long as they live nothing
+/// else happens under this claim.
+async fn tell_the_stubborn(guardian: &Guardian, path: &str) -> Infallible {
+    let (mut before, mut told) = (Vec::new(), Vec::new());
+    loop {
+        tokio::time::sleep(STUBBORN).await;
+        let survivors = guardian.survivors();
+        let stubborn: Vec<i32> =
+            survivors.iter().filter(|pid| before.contains(*pid)).copied().collect();
+        if !stubborn.is_empty() && stubborn != told {
+            let remedy = "end these processes; until then the recipe runs nothing else";
+            tracing::error!(claim = path, processes = ?stubborn, remedy, "the command cannot be killed");
+            told = stubborn;
+        }
+        before = survivors;
+    }
+}

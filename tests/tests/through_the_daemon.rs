@@ -1,0 +1,376 @@
+//! The commands that ask the running daemon: real processes on a real server, while one of them is
+//! stopped or killed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::Handle;
+use wok::client::{Client, Socket};
+use wok::tasks::Tasks;
+use wok_tests::admin::Admin;
+use wok_tests::patience::eventually;
+use wok_tests::process::{OrderFile, Program, Running, Signal, Stream};
+use wok_tests::zookeeper;
+use wok_tests::{scratch, stubborn};
+
+/// A daemon with one recipe, `orders`, which is a lock at `path`.
+struct Daemon {
+    _directory: TempDir,
+    socket: PathBuf,
+    running: Running,
+    path: String,
+}
+
+impl Daemon {
+    async fn start() -> Result<Daemon> {
+        let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+        let directory = scratch::dir()?;
+        let (config, socket) = (directory.path().join("wok.toml"), directory.path().join("s"));
+        let text = format!(
+            r#"
+[zookeeper]
+connect = "{}"
+session-timeout = "4s"
+
+[api]
+socket = "{}"
+
+[recipes.orders]
+module = "lock"
+mount = "{path}"
+"#,
+            server.address(),
+            socket.display()
+        );
+        fs::write(&config, text)?;
+        let running = Program::wok()?.args([Path::new("run"), &config]).start()?;
+        let daemon = Daemon { _directory: directory, socket, running, path };
+        daemon.until_ready().await?;
+        Ok(daemon)
+    }
+
+    async fn until_ready(&self) -> Result<()> {
+        let socket = Socket::new(Some(self.socket.clone()));
+        let client = Client::new(socket, Tasks::on(Handle::current()));
+        eventually("the daemon to have a session", async || {
+            Ok(client.get::<Value>("/readyz").await.ok().map(drop))
+        })
+        .await
+    }
+
+    /// `wok` with a command, and the daemon's socket.
+    fn wok<const N: usize>(&self, arguments: [&str; N]) -> Result<Program> {
+        Ok(Program::wok()?.args(arguments).args([Path::new("--socket"), &self.socket]))
+    }
+
+    /// `wok hold orders acquire` with a script.
+    fn hold(&self, script: &str) -> Result<Program> {
+        Ok(self.wok(["hold", "orders", "acquire"])?.args(["--", "sh", "-c", script]))
+    }
+
+    /// The same by a session of its own, so beside the daemon.
+    async fn hold_beside(&self, script: &str) -> Result<Running> {
+        let address = zookeeper::shared().await.address();
+        let options = ["lock", "--connect", address, "--session-timeout", "4s", &self.path];
+        Program::wok()?.args(options).args(["--", "sh", "-c", script]).start()
+    }
+
+    async fn contenders(&self) -> Result<Vec<String>> {
+        let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+        admin.children(&self.path).await
+    }
+}
+
+/// A stubborn command that runs through the daemon, and one in line that looks whether it has ended.
+struct Scene {
+    daemon: Daemon,
+    order: OrderFile,
+    holder: Running,
+    waiter: Running,
+}
+
+/// Who stands in line behind the holder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiter {
+    /// Another participant of the daemon.
+    OfTheDaemon,
+    /// Somebody with a session of its own.
+    Beside,
+}
+
+impl Scene {
+    async fn set(waiter: Waiter) -> Result<Scene> {
+        let (daemon, order) = (Daemon::start().await?, OrderFile::new()?);
+        let (script, (variable, value)) = stubborn::script(&order, "holder");
+        let holder = daemon.hold(&script)?.env(variable, value).start()?;
+        holder.wait_for_text("holding").await?;
+        stubborn::wait_for_both(&order, "holder").await?;
+        let next = stubborn::next(&order, "holder");
+        let waiter = match waiter {
+            Waiter::OfTheDaemon => daemon.hold(&next)?.start()?,
+            Waiter::Beside => daemon.hold_beside(&next).await?,
+        };
+        waiter.wait_for_text("standing in line").await?;
+        Ok(Scene { daemon, order, holder, waiter })
+    }
+
+    async fn handed_over_cleanly(&self) -> Result<()> {
+        let ended = self.waiter.ended().await?;
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        stubborn::handed_over_cleanly(&self.order, "holder")
+    }
+
+    /// The holder's wok says that the claim is lost, once.
+    async fn holder_has_lost(&self) -> Result<()> {
+        let ended = self.holder.ended().await?;
+        assert_eq!(ended.code(), Some(76), "{ended:?}");
+        assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_command_runs_under_a_claim_of_the_daemon_and_its_exit_code_is_passed_on() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let ended = daemon.hold("echo \"$WOK_FENCE $WOK_CLAIM_PATH\"; exit 7")?.run().await?;
+    assert_eq!(ended.code(), Some(7), "{ended:?}");
+    let (fence, claim) = ended.stdout.trim().split_once(' ').context("fence and path")?;
+    assert!(fence.parse::<u64>()? > 0);
+    assert!(claim.starts_with(&daemon.path), "{claim}");
+    assert!(ended.stderr.contains(&format!("holding {claim} with fence {fence}")), "{ended:?}");
+    // Released when the command ends, and not some time afterwards.
+    assert_eq!(daemon.contenders().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn programs_read_the_same_events_as_from_a_session_of_ones_own() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let ended = daemon
+        .wok(["hold", "--output", "json", "orders", "acquire"])?
+        .args(["--", "true"])
+        .run()
+        .await?;
+    let events: Vec<Value> =
+        ended.stderr.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let names: Vec<_> = events.iter().filter_map(|event| event["event"].as_str()).collect();
+    assert_eq!(names, ["waiting", "held"], "{}", ended.stderr);
+    assert!(events[1]["fence"].as_i64().is_some_and(|fence| fence > 0));
+    assert!(events.iter().all(|it| it["recipe"] == "orders"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let asked = daemon.wok(["call", "orders", "contenders"])?.run().await?;
+    assert_eq!((asked.code(), asked.stdout.trim()), (Some(0), "[]"), "{asked:?}");
+    let tried = daemon.wok(["call", "orders", "try-acquire"])?.run().await?;
+    assert!(tried.stderr.contains("`wok hold` runs a command"), "{tried:?}");
+    assert_eq!(daemon.contenders().await?, Vec::<String>::new());
+    for (arguments, code, told) in [
+        (["call", "orders", "release"], 70, "the lock is not held"),
+        (["call", "orders", "aquire"], 64, "aquire"),
+        (["call", "ordres", "acquire"], 64, "ordres"),
+    ] {
+        let ended = daemon.wok(arguments)?.run().await?;
+        assert_eq!(ended.code(), Some(code), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+        assert_eq!(ended.stdout, "");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_waits_in_vain_leaves_nothing_in_line() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let holder = daemon.hold("read line")?.start()?;
+    holder.wait_for_text("holding").await?;
+    for command in ["hold", "call"] {
+        let mut waiter = daemon.wok([command, "orders", "acquire", "--wait", "300ms"])?;
+        if command == "hold" {
+            waiter = waiter.args(["--", "true"]);
+        }
+        let ended = waiter.run().await?;
+        assert_eq!(ended.code(), Some(75), "{ended:?}");
+        assert_eq!(daemon.contenders().await?.len(), 1);
+    }
+    let waiter = daemon.hold("true")?.start()?;
+    waiter.wait_for_text("standing in line").await?;
+    waiter.signal(Signal::TERM)?;
+    assert_eq!(waiter.ended().await?.code(), Some(128 + 15));
+    assert_eq!(daemon.contenders().await?.len(), 1);
+    let asked = daemon.wok(["hold", "orders", "contenders"])?.args(["--", "true"]).run().await?;
+    assert_eq!(asked.code(), Some(75), "{asked:?}");
+    assert!(asked.stderr.contains("`wok call`"), "{asked:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_takes_part_is_listed_and_told() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let nobody = daemon.wok(["ps"])?.run().await?;
+    assert_eq!((nobody.code(), nobody.stdout.as_str()), (Some(0), ""), "{nobody:?}");
+    assert!(nobody.stderr.contains("nobody takes part"), "{nobody:?}");
+    let nobody = daemon.wok(["ps", "--output", "json"])?.run().await?;
+    assert_eq!(nobody.stdout.trim(), r#"{"participants":[]}"#);
+
+    let events = daemon.wok(["events", "--output", "json"])?.start()?;
+    let held = |line: &wok_tests::process::Line| line.text.contains(r#""event":"held""#);
+    let mut holder = daemon
+        .wok(["hold", "orders", "acquire", "--owner", "the \u{202e}nightly job"])?
+        .args(["--", "sh", "-c", "read line"])
+        .start()?;
+    holder.wait_for_text("holding").await?;
+    let told = events.wait_for_line("a claim", held).await?;
+    assert_eq!(told.stream, Stream::Stdout);
+    let told: Value = serde_json::from_str(&told.text)?;
+    let waiter = daemon.hold("true")?.start()?;
+    waiter.wait_for_text("standing in line").await?;
+
+    let listed = daemon.wok(["ps", "--output", "json"])?.run().await?;
+    let listed: Value = serde_json::from_str(&listed.stdout)?;
+    let [one, two] = listed["participants"].as_array().context("a list")?.as_slice() else {
+        panic!("{listed}");
+    };
+    let (holding, waiting) = if one["state"] == "held" { (one, two) } else { (two, one) };
+    assert_eq!(holding["participant"], told["participant"], "{listed}");
+    assert_eq!(waiting["waiting"]["behind"]["owner"], "the \u{202e}nightly job", "{listed}");
+    let id = told["participant"].as_str().context("an id")?;
+    let table = daemon.wok(["ps"])?.run().await?;
+    assert_eq!(table.stdout.lines().count(), 3, "{}", table.stdout);
+    assert!(table.stdout.contains(&id[..8]) && !table.stdout.contains(id), "{}", table.stdout);
+    assert!(table.stdout.contains("the \\u{202e}nightly job"), "{}", table.stdout);
+
+    let one = daemon.wok(["events", &id[..12]])?.start()?;
+    one.wait_for_text("holding").await?;
+    holder.write("go\n")?;
+    let ended = one.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    assert!(ended.stdout.contains("ended"), "{ended:?}");
+    assert_eq!(waiter.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_log_is_shown_and_followed() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let all = daemon.wok(["logs"])?.run().await?;
+    assert_eq!(all.code(), Some(0), "{all:?}");
+    assert!(all.stdout.contains("INFO"), "{all:?}");
+    let one = daemon.wok(["logs", "-n", "1", "--output", "json"])?.run().await?;
+    let line: Value = serde_json::from_str(one.stdout.trim())?;
+    assert_eq!(line["event"], "log");
+    let follower = daemon.wok(["logs", "-f"])?.start()?;
+    follower.wait_for_text("INFO").await?;
+    daemon.running.signal(Signal::TERM)?;
+    follower.wait_for_text("stopping").await?;
+    assert_eq!(follower.ended().await?.code(), Some(69));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_killed_takes_the_command_along() -> Result<()> {
+    let scene = Scene::set(Waiter::Beside).await?;
+    scene.daemon.running.signal(Signal::KILL)?;
+    scene.holder_has_lost().await?;
+    scene.handed_over_cleanly().await
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_stopped_has_the_command_killed_before_another_holds() -> Result<()> {
+    let scene = Scene::set(Waiter::Beside).await?;
+    scene.daemon.running.signal(Signal::STOP)?;
+    scene.handed_over_cleanly().await?;
+    scene.holder_has_lost().await?;
+    assert_eq!(scene.daemon.running.status(), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_that_is_asked_to_end_stops_the_command_first() -> Result<()> {
+    let scene = Scene::set(Waiter::Beside).await?;
+    scene.daemon.running.signal(Signal::TERM)?;
+    scene.handed_over_cleanly().await?;
+    assert_eq!(scene.holder.ended().await?.code(), Some(76));
+    assert_eq!(scene.daemon.running.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_of_the_daemon_that_is_deleted_by_hand_ends_the_command_and_is_told_once()
+-> Result<()> {
+    let (daemon, order) = (Daemon::start().await?, OrderFile::new()?);
+    let (script, (variable, value)) = stubborn::script(&order, "holder");
+    let holder = daemon.hold(&script)?.env(variable, value).start()?;
+    stubborn::wait_for_both(&order, "holder").await?;
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let children = admin.children(&daemon.path).await?;
+    let [claim] = children.as_slice() else { panic!("one claim in {children:?}") };
+    admin.delete(&format!("{}/{claim}", daemon.path)).await?;
+    let ended = holder.ended().await?;
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("deleted by another client"), "{}", ended.stderr);
+    for pid in stubborn::pids(&order, "holder")? {
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_is_killed_gives_the_claim_up_when_its_command_is_gone() -> Result<()> {
+    for waiter in [Waiter::OfTheDaemon, Waiter::Beside] {
+        let scene = Scene::set(waiter).await?;
+        scene.holder.signal(Signal::KILL)?;
+        scene.handed_over_cleanly().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_is_stopped_loses_the_claim_when_its_command_is_gone() -> Result<()> {
+    let scene = Scene::set(Waiter::OfTheDaemon).await?;
+    scene.holder.signal(Signal::STOP)?;
+    scene.handed_over_cleanly().await?;
+    assert_eq!(scene.holder.status(), None);
+    scene.holder.signal(Signal::CONT)?;
+    let ended = scene.holder.ended().await?;
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn where_no_daemon_listens_it_is_said_what_to_type() -> Result<()> {
+    let directory = scratch::dir()?;
+    let socket = directory.path().join("none");
+    for arguments in [
+        &["ps"][..],
+        &["events"],
+        &["logs"],
+        &["call", "orders", "contenders"],
+        &["hold", "orders", "acquire"],
+    ] {
+        let mut program =
+            Program::wok()?.args(arguments).args([Path::new("--socket"), socket.as_path()]);
+        if arguments[0] == "hold" {
+            program = program.args(["--", "true"]);
+        }
+        let ended = program.run().await?;
+        assert_eq!(ended.code(), Some(69), "{ended:?}");
+        for told in ["no daemon listens at", "`wok run`", "--socket"] {
+            assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+        }
+    }
+    Ok(())
+}
