@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Puts items into a queue, or takes them: jobs.sh put RECIPE ITEM... | jobs.sh take RECIPE [COUNT]
+#
+# `take` ends with 0 after that many items, or goes on without COUNT. It ends with 76 when an item that it
+# worked on has been lost meanwhile. Items are text without quotes and backslashes here: jq can do more.
+set -u
+
+operation=$1 recipe=$2
+shift 2
+runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
+[[ $EUID != 0 ]] || runtime=/run/wok
+socket=${WOK_SOCKET:-$runtime/wok.sock}
+
+# ask METHOD PATH BODY: prints the answer, also where wok answers an error, and fails then.
+ask() {
+    curl --silent --fail-with-body --unix-socket "$socket" "http://wok/v1/$2" --json "$3" -X "$1"
+}
+
+put() {
+    local item answer
+    for item in "$@"; do
+        answer=$(ask POST "recipes/$recipe/call/put" "{\"data\": \"$item\"}") || fail 1 "$answer"
+        echo "put $item"
+    done
+}
+
+# Takes one item after another, each with a lease: the item comes back when this script dies and the lease
+# has passed. Work that may take longer renews the lease, as in with-lock.sh.
+take() {
+    local number answer participant item fence
+    for ((number = 0; number != ${1:--1}; number++)); do
+        answer=$(ask POST "recipes/$recipe/join" '{"call": "take", "detached": true, "lease": "1m"}') ||
+            fail 1 "$answer"
+        participant=$(told participant) item=$(told data) fence=$(told fence)
+        # The work may be done twice, so whatever is written to should refuse a fence that is lower than the
+        # highest it has seen.
+        echo "took $item with fence $fence"
+        answer=$(ask POST "participants/$participant/ack" '{}') || fail 76 "lost: $answer"
+        echo "done $item"
+        ask DELETE "participants/$participant" ''
+    done
+}
+
+# told KEY: prints what the answer has under that key.
+told() {
+    [[ $answer =~ \"$1\":\"?([^\",}]*) ]] && echo "${BASH_REMATCH[1]}"
+}
+
+fail() {
+    echo "$2"
+    exit "$1"
+}
+
+"$operation" "$@"

@@ -1,0 +1,54 @@
+# A lock for a part of a bash script. Read it in with `. with-lock.sh`, and then:
+#
+#     with_lock RECIPE COMMAND...
+#
+# runs the command, which may be a function of the script, while the lock is held. The command finds the
+# fence in $WOK_FENCE and nothing on its standard input. The exit code is the command's, or 76 if the lock
+# was lost: then the command was killed, with all that it had started and that did not leave its process group.
+#
+# What is held is asked for each second, and an answer is waited for as long. So the command is dead two
+# seconds after the loss, which is in time with the session timeout of 10 s that wok has by default.
+
+with_lock() (
+    recipe=$1 self=$BASHPID participant='' job=''
+    shift
+    parent=$(grep PPid: "/proc/$self/status")
+    runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
+    [[ $EUID != 0 ]] || runtime=/run/wok
+    wok=(curl --silent --fail-with-body --unix-socket "${WOK_SOCKET:-$runtime/wok.sock}")
+
+    # Whatever ends this ends the command first, and gives back the lock then. A kill -9 of this shell leaves
+    # the lock to its lease.
+    trap give_back EXIT
+    trap 'exit 130' INT
+    trap 'exit 143' TERM HUP
+    give_back() {
+        [[ -z $job ]] || { kill -KILL -- "-$job" && wait "$job"; } 2> /dev/null || :
+        [[ -z $participant ]] ||
+            "${wok[@]}" --max-time 1 -X DELETE "http://wok/v1/participants/$participant" > /dev/null
+    }
+
+    joined=$("${wok[@]}" "http://wok/v1/recipes/$recipe/join" \
+        --json "{\"call\": \"acquire\", \"detached\": true, \"lease\": \"10s\", \"app\": \"pid $$\"}") ||
+        { echo "with_lock: $recipe: $joined" >&2 && exit 1; }
+    [[ $joined =~ \"participant\":\"([0-9a-f]+) ]] && participant=${BASH_REMATCH[1]}
+    [[ $joined =~ \"fence\":\"?([0-9]+) ]] && export WOK_FENCE=${BASH_REMATCH[1]}
+
+    set -m # The command gets a process group of its own, which can be killed as a whole.
+    "$@" < /dev/null &
+    job=$!
+    set +m
+    while kill -0 "$job" 2> /dev/null; do
+        # Until the command has ended, or a second has passed.
+        sleep 1 > /dev/null 2>&1 &
+        wait -n || :
+        # The script may have been killed, of which nobody tells this shell.
+        [[ $(grep PPid: "/proc/$self/status") == "$parent" ]] || exit 143
+        standing=$("${wok[@]}" --max-time 1 -X PUT "http://wok/v1/participants/$participant/lease") &&
+            [[ $standing == *'"held":{'* ]] && continue
+        kill -0 "$job" 2> /dev/null || break
+        echo "with_lock: $recipe: lost" >&2
+        exit 76
+    done
+    wait "$job"
+)

@@ -1,0 +1,236 @@
+//! The programs of `examples/clients`: apps in several languages that all behave the same.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use wok_tests::admin::Admin;
+use wok_tests::api::{Serving, serve};
+use wok_tests::authors::Workshop;
+use wok_tests::guide::Reader;
+use wok_tests::patience::eventually;
+use wok_tests::process::{Program, Running, Signal};
+use wok_tests::zookeeper;
+
+const RECIPES: &str = "[recipes.orders]\nmodule = \"lock\"\nmount = \"/locks/orders\"\n\n\
+                       [recipes.jobs]\nmodule = \"queue\"\nmount = \"/queues/jobs\"\n";
+
+/// A program holds a lock that is lost, or an item that is.
+const LOST: Option<i32> = Some(76);
+
+/// A language, with its programs.
+#[derive(Debug, Clone)]
+struct Language {
+    name: &'static str,
+    lock: PathBuf,
+    jobs: PathBuf,
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/clients")
+}
+
+/// The languages that this machine has. All but Go must be there.
+async fn languages(directory: &Path) -> Result<Vec<Language>> {
+    let scripts = [
+        ("Python", "lock.py", "jobs.py"),
+        ("asyncio", "lock_asyncio.py", "jobs_asyncio.py"),
+        ("Node", "lock.mjs", "jobs.mjs"),
+        ("bash", "lock.sh", "jobs.sh"),
+    ];
+    let mut languages: Vec<Language> = (scripts.into_iter())
+        .map(|(name, lock, jobs)| Language {
+            name,
+            lock: examples().join(lock),
+            jobs: examples().join(jobs),
+        })
+        .collect();
+    languages.push(Language {
+        name: "Rust",
+        lock: env!("CARGO_BIN_EXE_client-lock").into(),
+        jobs: env!("CARGO_BIN_EXE_client-jobs").into(),
+    });
+    match build_go(directory).await? {
+        Some(go) => languages.push(go),
+        // Not by `eprintln`, which is seen only where a test fails.
+        None => {
+            writeln!(std::io::stderr(), "NOT PLAYED: the apps in Go: there is no `go` on PATH")?
+        }
+    }
+    Ok(languages)
+}
+
+/// Go's programs, which `go run` would not hand a signal to; none where there is no Go.
+async fn build_go(directory: &Path) -> Result<Option<Language>> {
+    if Program::shell("command -v go").run().await?.code() != Some(0) {
+        return Ok(None);
+    }
+    let mut built = Vec::new();
+    for name in ["lock", "jobs"] {
+        let program = directory.join(format!("{name}-in-go"));
+        let source = examples().join(format!("{name}.go"));
+        let build = Program::new("go").args(["build", "-o"]).arg(&program).arg(source);
+        let told = build.env("GOCACHE", directory.join("go-cache")).run().await?;
+        ensure!(told.code() == Some(0), "{told:?}");
+        built.push(program);
+    }
+    let [lock, jobs] = <[PathBuf; 2]>::try_from(built).ok().context("two programs")?;
+    Ok(Some(Language { name: "Go", lock, jobs }))
+}
+
+fn start(serving: &Serving, program: &Path, words: &[&str]) -> Result<Running> {
+    Program::new(program).args(words).env("WOK_SOCKET", serving.socket()).start()
+}
+
+/// The fence that a program says it holds the lock with.
+async fn fence(app: &Running) -> Result<u64> {
+    let told = app.wait_for_text("held with fence ").await?.text;
+    told.rsplit(' ').next().context("a fence")?.parse().context(told.clone())
+}
+
+#[tokio::test]
+async fn an_app_of_each_language_hands_a_lock_over_and_stops_when_it_is_lost() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    let admin = Admin::connect(server.address()).await?;
+    for language in languages(serving.directory()).await? {
+        let played = hand_over_and_lose(&serving, &admin, &language.lock).await;
+        played.with_context(|| language.name)?;
+    }
+    Ok(())
+}
+
+async fn hand_over_and_lose(serving: &Serving, admin: &Admin, program: &Path) -> Result<()> {
+    let first = start(serving, program, &["orders"])?;
+    let earlier = fence(&first).await?;
+    first.wait_for_text(&format!("step 2 with fence {earlier}")).await?;
+    let second = start(serving, program, &["orders"])?;
+    second.wait_for_text("waiting").await?;
+    ensure!(!second.lines().iter().any(|line| line.text.starts_with("held")), "both hold it");
+    first.signal(Signal::KILL)?;
+    let later = fence(&second).await?;
+    ensure!(later > earlier, "fence {later} after {earlier}");
+    second.wait_for_text(&format!("step 1 with fence {later}")).await?;
+    admin.delete(&holder(serving).await?).await?;
+    let ended = second.ended().await?;
+    ensure!(ended.code() == LOST, "{ended:?}");
+    let last = ended.stdout.lines().last().unwrap_or_default();
+    ensure!(last.starts_with("lost: "), "it goes on: {ended:?}");
+    // One that ends by itself gives the lock back.
+    let third = start(serving, program, &["orders", "2"])?.ended().await?;
+    ensure!(third.code() == Some(0), "{third:?}");
+    ensure!(third.stdout.contains("step 2 ") && !third.stdout.contains("step 3 "), "{third:?}");
+    let line = format!("{}/locks/orders", serving.root);
+    admin.wait_children(&line, |names| names.is_empty()).await?;
+    Ok(())
+}
+
+/// The znode of the lock's holder.
+async fn holder(serving: &Serving) -> Result<String> {
+    let listed = serving.client().get("/v1/participants").await?.body;
+    let participants = listed["participants"].as_array().context("participants")?.iter();
+    let path = participants.filter_map(|it| it["held"]["path"].as_str()).next();
+    Ok(path.with_context(|| format!("nobody holds it: {listed}"))?.to_owned())
+}
+
+#[tokio::test]
+async fn an_app_of_each_language_stops_when_the_daemon_is_stopped_or_killed() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let directory = wok_tests::scratch::dir()?;
+    let languages = languages(directory.path()).await?;
+    for signal in [Signal::STOP, Signal::KILL] {
+        let mut apps = Vec::new();
+        for language in &languages {
+            // One daemon for each, because they would wait for each other.
+            let serving = serve(server.address(), "", RECIPES).await?;
+            let app = start(&serving, &language.lock, &["orders"])?;
+            let fence = fence(&app).await?;
+            app.wait_for_text(&format!("step 1 with fence {fence}")).await?;
+            serving.daemon.signal(signal)?;
+            apps.push((language, app, serving));
+        }
+        for (language, app, _serving) in &apps {
+            let status = app.exit().await.context(language.name)?;
+            let lines = app.lines();
+            ensure!(status.code() == LOST, "{signal:?}, {}: {lines:?}", language.name);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_of_each_language_takes_what_was_put_in_its_order() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    for language in languages(serving.directory()).await? {
+        let put = ["put", "jobs", "cat", "dog", "owl"];
+        let put = start(&serving, &language.jobs, &put)?.ended().await?;
+        ensure!(put.stdout == "put cat\nput dog\nput owl\n", "{}: {put:?}", language.name);
+        let take = start(&serving, &language.jobs, &["take", "jobs", "3"])?.ended().await?;
+        ensure!(take.code() == Some(0), "{}: {take:?}", language.name);
+        let items: Vec<&str> = (take.stdout.lines())
+            .map(|line| line.split(" with fence").next().unwrap_or_default())
+            .collect();
+        let expected = ["took cat", "done cat", "took dog", "done dog", "took owl", "done owl"];
+        ensure!(items == expected, "{}: {take:?}", language.name);
+        let left = serving.client().post("/v1/recipes/jobs/call/length", &Value::Null).await?;
+        ensure!(left.body["items"] == 0, "{}: {left:?}", language.name);
+    }
+    Ok(())
+}
+
+/// Starts a script whose function works under the lock until it is killed, and waits until it does.
+async fn start_part(serving: &Serving, beats: &Path) -> Result<Running> {
+    let script = format!(
+        ". '{}'\npart() {{ echo \"part $WOK_FENCE\"; while :; do echo beat >> '{}'; sleep 0.05; done; }}\n\
+         with_lock orders part\necho code $?",
+        examples().join("with-lock.sh").display(),
+        beats.display()
+    );
+    let part = Program::new("bash").args(["-c", &script]).env("WOK_SOCKET", serving.socket());
+    let part = part.start()?;
+    part.wait_for_text("part ").await?;
+    Ok(part)
+}
+
+#[tokio::test]
+async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    let admin = Admin::connect(server.address()).await?;
+    let beats = serving.directory().join("beats");
+    let line = format!("{}/locks/orders", serving.root);
+    let part = start_part(&serving, &beats).await?;
+    admin.delete(&holder(&serving).await?).await?;
+    part.wait_for_text("code 76").await?;
+    part.tree_gone().await?;
+    // The script is killed: its part must not go on, and the lock comes back.
+    let part = start_part(&serving, &beats).await?;
+    part.signal(Signal::KILL)?;
+    admin.wait_children(&line, |names| names.is_empty()).await?;
+    part.tree_gone().await?;
+    // The daemon is stopped, and so answers nothing: the part is killed before the session can end.
+    let part = start_part(&serving, &beats).await?;
+    serving.daemon.signal(Signal::STOP)?;
+    part.wait_for_text("code 76").await?;
+    part.tree_gone().await?;
+    serving.daemon.signal(Signal::CONT)?;
+    eventually("the lease to pass", async || {
+        let listed = serving.client().get("/v1/participants").await?.body;
+        Ok((listed["participants"] == serde_json::json!([])).then_some(()))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_apps_do_what_their_page_says() -> Result<()> {
+    let shop = Workshop::open()?;
+    let mut reader = Reader::begin(&shop, "clients")?;
+    for name in ["lock.py", "jobs.py", "with-lock.sh"] {
+        // With its permissions.
+        fs::copy(examples().join(name), shop.path().join("clients").join(name))?;
+    }
+    reader.play(&fs::read_to_string(examples().join("README.md"))?).await
+}
