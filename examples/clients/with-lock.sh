@@ -6,11 +6,11 @@
 # fence in $WOK_FENCE and nothing on its standard input. The exit code is the command's, or 76 if the lock
 # was lost: then the command was killed, with all that it had started and that did not leave its process group.
 #
-# What is held is asked for each second, and an answer is waited for as long. So the command is dead two
-# seconds after the loss, which is in time with the session timeout of 10 s that wok has by default.
+# Twice a second the lease is renewed, and the answer tells until when what is held may be relied on. Without
+# an answer, as where the daemon is stopped, the command goes on until shortly before that time and no longer.
 
 with_lock() (
-    recipe=$1 self=$BASHPID participant='' job=''
+    recipe=$1 self=$BASHPID participant='' job='' deadline=0
     shift
     parent=$(grep PPid: "/proc/$self/status")
     runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
@@ -33,19 +33,29 @@ with_lock() (
         { echo "with_lock: $recipe: $joined" >&2 && exit 1; }
     [[ $joined =~ \"participant\":\"([0-9a-f]+) ]] && participant=${BASH_REMATCH[1]}
     [[ $joined =~ \"fence\":\"?([0-9]+) ]] && export WOK_FENCE=${BASH_REMATCH[1]}
+    note_deadline() { [[ $1 =~ \"deadline-boottime-ms\":([0-9]+) ]] && deadline=${BASH_REMATCH[1]}; }
+    # The first number of /proc/uptime, in seconds with two decimals, is the clock of the deadline. A look
+    # and a wait for an answer take a second at most, so there is a second to spare for the next ones.
+    is_safe() { read -r now _ < /proc/uptime && ((10#${now/./} * 10 + 1000 < deadline)); }
+    note_deadline "$joined" || :
 
     set -m # The command gets a process group of its own, which can be killed as a whole.
     "$@" < /dev/null &
     job=$!
     set +m
     while kill -0 "$job" 2> /dev/null; do
-        # Until the command has ended, or a second has passed.
-        sleep 1 > /dev/null 2>&1 &
+        # Until the command has ended, or half a second has passed.
+        sleep 0.5 > /dev/null 2>&1 &
         wait -n || :
         # The script may have been killed, of which nobody tells this shell.
         [[ $(grep PPid: "/proc/$self/status") == "$parent" ]] || exit 143
-        standing=$("${wok[@]}" --max-time 1 -X PUT "http://wok/v1/participants/$participant/lease") &&
-            [[ $standing == *'"held":{'* ]] && continue
+        answered=0
+        standing=$("${wok[@]}" --max-time 0.5 -X PUT "http://wok/v1/participants/$participant/lease") ||
+            answered=$?
+        # Held, or nobody says that it is not (28: no answer in time), and there is time left.
+        if ((answered == 0)) && note_deadline "$standing" || ((answered == 28)); then
+            is_safe && continue
+        fi
         kill -0 "$job" 2> /dev/null || break
         echo "with_lock: $recipe: lost" >&2
         exit 76
