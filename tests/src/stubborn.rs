@@ -42,13 +42,15 @@ pub async fn wait_for_both(order: &OrderFile, name: &str) -> Result<()> {
     .await
 }
 
-/// What the next holder runs: the first thing that it does is to write down who of them is alive.
+/// What the next holder runs: the first thing that it does is to write down who of them is alive. A
+/// process that is killed stays a zombie for as long as its parent is stopped, and does nothing any more.
 pub fn next(order: &OrderFile, name: &str) -> String {
     let path = order.path().display();
     let alive = order.append(&format!("{name} is alive: $pid"));
     format!(
         "for pid in $(sed -n 's/.* {name} \\(child\\|grandchild\\) \\([0-9]*\\).*/\\2/p' '{path}'); \
-         do if kill -0 $pid 2>/dev/null; then {alive}; fi; done; {}",
+         do case \"$(sed 's/.*) //' /proc/$pid/stat 2>/dev/null)\" in \
+         ''|Z*|X*) ;; *) {alive} ;; esac; done; {}",
         order.append("next $WOK_FENCE")
     )
 }

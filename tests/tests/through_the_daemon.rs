@@ -181,7 +181,7 @@ async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> R
     for (arguments, code, told) in [
         (["call", "orders", "release"], 70, "the lock is not held"),
         (["call", "orders", "aquire"], 64, "aquire"),
-        (["call", "ordres", "acquire"], 64, "ordres"),
+        (["call", "ordres", "acquire"], 64, "orders is what it has"),
     ] {
         let ended = daemon.wok(arguments)?.run().await?;
         assert_eq!(ended.code(), Some(code), "{ended:?}");

@@ -9,8 +9,9 @@ use tokio::sync::mpsc;
 use super::exit::Failure;
 use super::joining::{self, stopping};
 use super::output::Printer;
-use crate::client::{Client, Event, Join, Joined, Purpose};
+use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, path};
 use crate::guest::values;
+use crate::near::near;
 use crate::session::Held;
 
 /// What is called.
@@ -59,10 +60,31 @@ impl DaemonCall {
             purpose,
         };
         // Of a join that is dropped nothing is left.
-        tokio::select! {
-            joined = client.join(&join) => Ok(joined?),
-            signal = stopping(signals) => Err(joining::signalled(signal)),
+        let joined = tokio::select! {
+            joined = client.join(&join) => joined,
+            signal = stopping(signals) => return Err(joining::signalled(signal)),
+        };
+        match joined {
+            Ok(joined) => Ok(joined),
+            Err(error) => Err(match self.unknown_recipe(client, &error).await {
+                Some(failure) => failure,
+                None => error.into(),
+            }),
         }
+    }
+
+    /// What is said where the daemon has no such recipe, if that is what was wrong.
+    async fn unknown_recipe(&self, client: &Client, error: &ClientError) -> Option<Failure> {
+        let ClientError::Host(HostError { kind, .. }) = error else { return None };
+        if kind != "not-found" {
+            return None;
+        }
+        // A daemon that does not list them has said itself what is wrong.
+        let listed: Value = client.get(&path(["recipes"])).await.ok()?;
+        let listed = listed.get("recipes").and_then(Value::as_array)?;
+        let names = listed.iter().filter_map(|it| it.get("recipe")?.as_str());
+        let names: Vec<&str> = names.collect();
+        (!names.contains(&self.recipe.as_str())).then(|| no_recipe(&self.recipe, &names))
     }
 
     /// What comes of it next. Cancel-safe, and so is nothing that is told lost.
@@ -115,10 +137,35 @@ impl DaemonCall {
     }
 }
 
+fn no_recipe(recipe: &str, names: &[&str]) -> Failure {
+    let known = match near(recipe, names.iter().copied()) {
+        Some(name) => format!("{name} is what it has"),
+        None if names.is_empty() => "it has none for this user".to_owned(),
+        None => format!("it has {}", names.join(", ")),
+    };
+    Failure::Usage(format!(
+        "the daemon has no recipe {recipe}: {known}; a module is named together with --mount and \
+         --connect"
+    ))
+}
+
 /// Has the participant leave. What it held or waited for is given up before this command ends, so
 /// that a second one behind it finds it free.
 pub(super) async fn leave(joined: Joined) {
     if let Err(error) = joined.leave().await {
         tracing::warn!(%error, "not known to be given up; that happens when the lease has ended");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipe_that_is_not_there_is_told_by_those_that_are() {
+        let told = |names: &[&str]| no_recipe("ordres", names).to_string();
+        assert!(told(&["jobs", "orders"]).contains("no recipe ordres: orders is what it has;"));
+        assert!(told(&["jobs", "bills"]).contains("it has jobs, bills;"));
+        assert!(told(&[]).contains("it has none for this user;"));
     }
 }

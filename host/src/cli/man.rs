@@ -65,7 +65,8 @@ fn pages(mut wok: Command) -> Vec<Page> {
 }
 
 fn page(command: Command) -> Option<Page> {
-    let page = clap_mangen::Man::new(command);
+    let source = concat!("wok ", env!("CARGO_PKG_VERSION"));
+    let page = clap_mangen::Man::new(command).source(source).manual("wok");
     let mut text = Vec::new();
     // Into memory, which does not fail.
     page.render(&mut text).ok()?;
@@ -97,6 +98,6 @@ mod tests {
         }
         let hold = std::fs::read_to_string(to.join("wok-hold.1")).unwrap();
         assert!(hold.contains("wok hold orders acquire"), "{hold}");
-        assert!(hold.contains("fBwok hold"), "{hold}");
+        assert!(hold.contains("fBwok hold") && hold.contains("\"wok 0."), "{hold}");
     }
 }
