@@ -1,5 +1,10 @@
 //! The programs of `examples/clients`: apps in several languages that all behave the same.
 
+#![allow(
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
