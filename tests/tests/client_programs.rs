@@ -1,5 +1,10 @@
 //! The programs of `examples/clients`: apps in several languages that all behave the same.
 
+#![allow(
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -123,7 +128,7 @@ async fn hand_over_and_lose(serving: &Serving, admin: &Admin, program: &Path) ->
     ensure!(third.code() == Some(0), "{third:?}");
     ensure!(third.stdout.contains("step 2 ") && !third.stdout.contains("step 3 "), "{third:?}");
     let line = format!("{}/locks/orders", serving.root);
-    admin.wait_children(&line, |names| names.is_empty()).await?;
+    admin.wait_children(&line, "nobody in line", <[_]>::is_empty).await?;
     Ok(())
 }
 
@@ -209,7 +214,7 @@ async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost(
     // The script is killed: its part must not go on, and the lock comes back.
     let part = start_part(&serving, &beats).await?;
     part.signal(Signal::KILL)?;
-    admin.wait_children(&line, |names| names.is_empty()).await?;
+    admin.wait_children(&line, "nobody in line", <[_]>::is_empty).await?;
     part.tree_gone().await?;
     // The daemon is stopped, and so answers nothing: the part is killed before the session can end.
     let part = start_part(&serving, &beats).await?;

@@ -99,7 +99,9 @@ fn a_request_and_a_line_of_a_stream_are_as_the_document_has_them_or_are_told() -
         Exchange::new("POST", "/v1/recipes/queue/join", 200).answered(line)
     };
     let length = json!({ "items": 1, "taken": 0, "dead-letters": 0 });
-    let answered = json!({ "event": "answered", "operation": "length", "value": length });
+    let answered = json!({
+        "event": "answered", "operation": "length", "value": length, "goes-on": false,
+    });
     let detail = json!({ "fence": 7, "path": "/a" });
     let joins = |body: Value| line(answered.clone()).asked(body);
     check(&[

@@ -159,9 +159,12 @@ fn play(ring: Ring, deadline: Instant, figures: &mut Figures) -> Result<()> {
     cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast"]).args(ring.targets()?);
     // Built along with the tests, so the tests need not ask for it.
     cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok"));
-    if matches!(ring, Ring::Simulation) {
+    match ring {
+        Ring::Units => {}
         // What was simulated: coverage, and what each mutant was caught by.
-        cargo.args(["--", "--show-output"]);
+        Ring::Simulation => drop(cargo.args(["--", "--show-output"])),
+        // Most of the time they wait: for a session to end, a server to start, a command to be killed.
+        Ring::Real => drop(cargo.args(["--", "--test-threads=4"])),
     }
     let status = process::run("cargo test", &mut cargo, left(deadline)?, |line| {
         figures.read(line);

@@ -345,10 +345,8 @@ impl<'a> Teller<'a> {
     fn tell_notice(&mut self, notice: &Notice) {
         if let Some(dependence) = &self.attendance.dependence {
             match notice {
-                Notice::Held(held) => {
-                    if !dependence.begin(&self.attendance.participant, held) {
-                        return;
-                    }
+                Notice::Held(held) if !dependence.begin(&self.attendance.participant, held) => {
+                    return;
                 }
                 Notice::Released { .. } | Notice::Lost(_) => dependence.give_up(),
                 _ => {}

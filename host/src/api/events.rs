@@ -189,7 +189,10 @@ async fn read_log(logbook: &Logbook, options: &LogOptions, lines: &mpsc::Sender<
             return;
         }
     }
-    while options.follow {
+    if !options.follow {
+        return;
+    }
+    loop {
         let line = match next.recv().await {
             Ok(line) => line,
             Err(RecvError::Lagged(missed)) => Logbook::gap(missed),

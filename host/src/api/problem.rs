@@ -84,14 +84,16 @@ impl Problem {
                 Problem::new(StatusCode::GONE, "ended", "the participant has left: join again")
             }
             Ending::Lost(loss) => {
-                let mut problem = Problem::new(
-                    StatusCode::GONE,
-                    "ended",
-                    format!("the participant has ended, {ending}: join again"),
-                );
-                problem.body["reason"] = json!(loss.reason());
-                problem.body["cause"] = json!(loss.cause());
-                problem
+                let message = format!("the participant has ended, {ending}: join again");
+                Problem {
+                    status: StatusCode::GONE,
+                    body: json!({
+                        "error": "ended",
+                        "message": message,
+                        "reason": loss.reason(),
+                        "cause": loss.cause(),
+                    }),
+                }
             }
         }
     }

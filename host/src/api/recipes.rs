@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::json_response;
 use super::caller::Caller;
@@ -20,7 +20,8 @@ pub(super) async fn list(
     Extension(caller): Extension<Arc<Caller>>,
 ) -> Response {
     let recipes = desk.recipes(&caller.credentials);
-    let recipes: Vec<Value> = recipes.map(|(join, served)| as_json(&desk, join, served)).collect();
+    let recipes: Vec<Value> =
+        recipes.map(|(join, served)| Value::Object(about(&desk, join, served))).collect();
     json_response(StatusCode::OK, &json!({ "recipes": recipes }))
 }
 
@@ -31,7 +32,6 @@ pub(super) async fn one(
     Path(name): Path<String>,
 ) -> Result<Response, Problem> {
     let (join, served) = desk.recipe(&name, &caller.credentials)?;
-    let mut recipe = as_json(&desk, join, served);
     let interface = join.module.interface();
     let operations: Vec<Value> = interface
         .operations
@@ -46,22 +46,23 @@ pub(super) async fn one(
             })
         })
         .collect();
-    recipe["docs"] = json!(interface.docs);
-    recipe["operations"] = json!(operations);
-    Ok(json_response(StatusCode::OK, &recipe))
+    let mut recipe = about(&desk, join, served);
+    recipe.insert("docs".to_owned(), json!(interface.docs));
+    recipe.insert("operations".to_owned(), json!(operations));
+    Ok(json_response(StatusCode::OK, &Value::Object(recipe)))
 }
 
-fn as_json(desk: &Desk, join: &Join, served: &Served) -> Value {
+fn about(desk: &Desk, join: &Join, served: &Served) -> Map<String, Value> {
     let module = &join.module;
     let members = desk.epochs.registry().list();
     let participants = members.iter().filter(|member| member.recipe == join.recipe).count();
-    json!({
-        "recipe": join.recipe,
-        "module": module.name(),
-        "mount": join.mount.path().to_string(),
-        "interface": module.interface().name,
-        "digest": module.digest(),
-        "participants": participants,
-        "runs": served.runs,
-    })
+    Map::from_iter([
+        ("recipe".to_owned(), json!(join.recipe)),
+        ("module".to_owned(), json!(module.name())),
+        ("mount".to_owned(), json!(join.mount.path().to_string())),
+        ("interface".to_owned(), json!(module.interface().name)),
+        ("digest".to_owned(), json!(module.digest())),
+        ("participants".to_owned(), json!(participants)),
+        ("runs".to_owned(), json!(served.runs)),
+    ])
 }

@@ -19,7 +19,7 @@ fn the_docs_of_a_built_module_are_read() {
     }
     let hoard = interface.operation("hoard").unwrap();
     let ValueType::Enum(handle) = &hoard.parameters[0].ty else { panic!("{hoard:?}") };
-    assert_eq!(handle.name.as_deref(), Some("handle"));
+    assert_eq!(handle.name.as_ref().map(|it| it.name.as_str()), Some("handle"));
     assert_eq!(handle.labels[4].docs.as_deref(), Some("Alarms an hour away."));
 }
 

@@ -10,9 +10,13 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::UnixStream;
-use tokio::task::JoinHandle;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::patience::within;
+
+/// Closes the connection when it is dropped.
+type Connection = AbortOnDropHandle<()>;
 
 /// An answer that has come whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,25 +107,16 @@ impl Client {
     ) -> Result<(Response<Incoming>, Connection)> {
         let stream = within("a connection", UnixStream::connect(&self.socket)).await??;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        let connection = Connection(tokio::spawn(async move {
+        let connection = Handle::current().spawn(async move {
             // How it ends is seen by who reads the answer.
             connection.await.ok();
-        }));
+        });
+        let connection = AbortOnDropHandle::new(connection);
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = Request::builder().method(method).uri(path).header("Host", "wok");
         let request = request.body(Full::new(Bytes::from(body)))?;
         let response = within("an answer", sender.send_request(request)).await??;
         Ok((response, connection))
-    }
-}
-
-/// Closes the connection when it is dropped.
-#[derive(Debug)]
-struct Connection(JoinHandle<()>);
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 
@@ -164,7 +159,7 @@ impl Events {
     pub async fn until(&mut self, event: &str) -> Result<Value> {
         let mut passed = Vec::new();
         while let Some(line) = self.next().await? {
-            if line["event"] == event {
+            if line.get("event").is_some_and(|it| it == event) {
                 return Ok(line);
             }
             passed.push(line);

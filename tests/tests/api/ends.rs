@@ -102,13 +102,12 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
 
 /// Joins, forks a child that keeps the connection open, and stays until it is killed.
 const PARENT: &str = r#"
-import json, os, socket, sys, time
+import json, os, signal, socket, sys
 app = socket.socket(socket.AF_UNIX)
 app.connect(sys.argv[1])
 child = os.fork()
 if child == 0:
-    while True:
-        time.sleep(60)
+    signal.pause()
 print("child", child, flush=True)
 body = json.dumps({"call": {"join": {"name": "parent", "data": ""}}, "app": "parent"}).encode()
 head = "POST /v1/recipes/workers/join HTTP/1.1\r\nHost: wok\r\nContent-Length: %d\r\n\r\n" % len(body)
