@@ -21,10 +21,10 @@ pub enum BindError {
     /// There is something else of that name.
     #[error("{} is there and is no socket: move it away, or name another `socket` in [api]", .0.display())]
     NoSocket(PathBuf),
-    /// Whoever can write to the directory could put another socket in its place.
+    /// Whoever can write to the directory, or has it, could put another socket in its place.
     #[error(
-        "every user can write to {}, and so could serve apps in wok's place: name a `socket` in [api] \
-         in a directory of this user's own",
+        "another user can write to {}, and so could serve apps in wok's place: name a `socket` in \
+         [api] in a directory of this user's own",
         .0.display()
     )]
     Open(PathBuf),
@@ -86,8 +86,11 @@ impl Socket {
         let passable = if mode & 0o077 == 0 { 0o700 } else { 0o755 };
         fs::DirBuilder::new().recursive(true).mode(passable).create(directory).map_err(io)?;
         let metadata = fs::metadata(directory).map_err(io)?;
-        let is_sticky = metadata.mode() & 0o1000 != 0;
-        if metadata.mode() & 0o002 != 0 && !is_sticky {
+        // In a sticky directory nobody moves another's files, but its owner does.
+        let is_open = metadata.mode() & 0o002 != 0 && metadata.mode() & 0o1000 == 0;
+        let own = rustix::process::geteuid().as_raw();
+        let is_ours = [0, own].contains(&metadata.uid());
+        if is_open || !is_ours {
             return Err(BindError::Open(directory.to_owned()));
         }
         let lock = lock(path).map_err(io)?.ok_or_else(|| BindError::InUse(path.to_owned()))?;

@@ -100,7 +100,7 @@ fn what_is_wrong_is_told_with_its_place() {
     );
     check(
         "http = \"127.0.0.1:7070\"\ntoken-file = \"token\"\nhosts = [»\"http://a/\"]",
-        "`api.hosts[0]`: \"http://a/\" is not a name and a port",
+        "`api.hosts.0`: \"http://a/\" is not a name and a port",
         "write what callers write in their URL, as \"wok.internal:7070\"",
     );
 }

@@ -82,7 +82,7 @@ fn missing_tables_and_keys() {
 
 #[test]
 fn unknown_keys_are_told_what_they_may_have_meant() {
-    let far = "leave it out; the keys here are `zookeeper`, `engine`, `recipes`";
+    let far = "leave it out; the keys here are `zookeeper`, `engine`, `api`, `recipes`";
     check("zookeeper.connect = \"a\"\n»colour = 1\n[recipes]\n", &[("unknown key `colour`", far)]);
     check(
         "zookeeper.connect = \"a\"\nrecipes = {}\n»\"a b\" = 1\n",
