@@ -1,5 +1,6 @@
-//! The stock two-phase commit on a real server: from the command line, with lost replies, with killed
-//! coordinators and sites, and its example. In simulation, each death at each step and pairs of them.
+//! The stock two-phase commit on a real server: from the command line, with lost replies, and its example;
+//! with killed coordinators and sites on three servers. In simulation, each death at each step, all pairs of
+//! them, and clocks that differ.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,6 +11,8 @@
 
 #[path = "two_phase_commit/kills.rs"]
 mod kills;
+#[path = "two_phase_commit/simulated.rs"]
+mod simulated;
 
 use std::fs;
 use std::path::Path;
@@ -19,10 +22,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::authors::Workshop;
-use wok_tests::frames::Opcode;
 use wok_tests::guide::Reader;
 use wok_tests::process::{Ended, Program};
 use wok_tests::proxy::{Action, Cut, Match, Proxy};
+use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
 fn program(address: &str, path: &str, arguments: &[&str]) -> Result<Program> {
@@ -237,19 +240,37 @@ async fn who_waits_learns_the_outcome_when_others_are_killed() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test]
-async fn a_vote_costs_what_its_page_says() -> Result<()> {
+/// As many as a participant follows.
+const MOST: usize = 24;
+
+// On threads of their own: sessions go on while a module is compiled.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_follows_as_many_as_it_can_leaves_the_next_one_to_others() -> Result<()> {
     let server = zookeeper::shared().await;
-    let path = zookeeper::unique_path();
-    let tx = begin(&path, &["a", "b"], LONG_MS).await?;
-    let proxy = Proxy::start(server.address())?;
-    let words = vote(&tx, "a", "commit");
-    answer(&program(proxy.address(), &path, &words.each_ref().map(String::as_str))?.run().await?);
-    let asked = proxy.requests(&Match::any().under(&path));
-    let multis = asked.iter().filter(|seen| seen.opcode == Opcode::Multi).count();
-    assert_eq!(multis, 1, "{asked:?}");
-    // What a site has to know, the vote, and a look at the transaction.
-    assert_eq!(asked.len(), 5 + 1 + 4 + 2, "{asked:?}");
+    let (admin, path) = (Admin::connect(server.address()).await?, zookeeper::unique_path());
+    let stock = Stock::open(server.address(), "two-phase-commit", &path).await?;
+    let (busy, other) = (stock.join()?, stock.join()?);
+    let mut begun = Vec::new();
+    for _ in 0..=MOST {
+        let terms = json!({ "sites": ["a"], "payload": "x", "within-ms": LONG_MS });
+        let answer = stock.call_with(&busy.0, "begin", &terms).await?;
+        begun.push(answer.value.map_err(anyhow::Error::msg)?);
+    }
+    let (followed, next) = (&begun[MOST - 1], &begun[MOST]);
+    let mark = |tx: &Value| format!("{path}{}/coordinator", tx.as_str().unwrap());
+    assert!(admin.stat(&mark(followed)).await?.is_some());
+    assert_eq!(admin.stat(&mark(next)).await?, None, "no site waits for who does not follow it");
+    let registering = json!({ "transaction": next, "site": "a" });
+    let refused = stock.call_with(&busy.0, "register", &registering).await?;
+    let told = format!("{:?}", refused.value.expect_err("there is no room"));
+    assert!(told.contains("24 transactions"), "{told}");
+    // It still waits for the outcome of one more.
+    let about = json!({ "transaction": next });
+    let voting = json!({ "transaction": next, "site": "a", "choice": "commit" });
+    let waits = stock.call_with(&busy.0, "outcome", &about);
+    let (told, voted) = tokio::try_join!(waits, stock.call_with(&other.0, "vote", &voting))?;
+    assert_eq!(voted.value, Ok(Value::Null));
+    assert_eq!(told.value.map_err(anyhow::Error::msg)?["decision"], json!("commit"));
     Ok(())
 }
 

@@ -4,19 +4,19 @@
 use wok_sdk::Named;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::{alarm, now_ms, wall_ms};
-use wok_sdk::zookeeper::{Error, Watch, wait, watch_data};
+use wok_sdk::zookeeper::{Error, Watch, wait};
 
 use crate::decide::{Step, Time, Verdict, decide};
-use crate::replies::reason;
+use crate::replies::{Replies, reason};
 use crate::terms::Terms;
-use crate::transaction::{self, Done, Paths, look, look_for_decision};
+use crate::transaction::{self, Done, Paths, Stamps, look, look_for_decision, watch_data};
 
 /// The tag of the watches on transactions.
 pub(crate) const TRANSACTIONS: u64 = 1;
 
 /// How many transactions one participant follows. Each takes two watches, and a participant has 64 where
 /// its host's settings do not say otherwise. Those beyond are decided by others, or by `outcome`.
-const MOST_FOLLOWED: usize = 24;
+pub(crate) const MOST_FOLLOWED: usize = 24;
 
 /// How long a participant that could not look at a transaction waits before it looks again. Not a poll:
 /// the host has already retried what reconnecting mends, and what is left is a spent limit.
@@ -40,6 +40,15 @@ pub(crate) enum Role {
     Onlooker,
 }
 
+/// What a vote has made of the mark of presence that this participant has at the site, if it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The vote has taken it away.
+    Taken,
+    /// The vote was found to be cast. It may be another participant's, which did not see this one register.
+    MayBeThere,
+}
+
 /// A transaction that is followed.
 #[derive(Debug)]
 struct Follow {
@@ -50,23 +59,30 @@ struct Follow {
     is_left: bool,
     /// Own znodes that go when it is over.
     marks: Vec<Named>,
-    /// When this participant began to follow it, on the clock that never goes back.
-    since_ms: u64,
     /// When its time is over, by the server's clock, once it was looked at.
     deadline_ms: Option<u64>,
+    /// When its time is over at the latest, on the clock that never goes back.
+    latest_ms: u64,
     /// One of them has to fire before it is looked at again; with none it is looked at now.
     watches: Vec<Watch>,
 }
 
 impl Follow {
     /// How much time is left. The clock of this host may be ahead of the server's, and then the
-    /// transaction is aborted early; it may be behind, and then it waits no longer than all the time that
-    /// the sites have, by the clock that never goes back.
+    /// transaction is aborted early. It may be behind, and then the clock that never goes back says when
+    /// the time is over.
     fn left_ms(&self) -> u64 {
-        let waited = now_ms().saturating_sub(self.since_ms);
-        let longest = self.terms.within_ms.saturating_sub(waited);
+        let longest = self.latest_ms.saturating_sub(now_ms());
         let left = self.deadline_ms.map_or(longest, |end| end.saturating_sub(wall_ms()));
         left.min(longest)
+    }
+
+    /// Goes by the server's stamps: at the time of the last vote, so much of the time was over. That was
+    /// before now, so what is left of it now is no more than the rest.
+    fn see(&mut self, stamps: Stamps) {
+        let rest_ms = self.terms.within_ms.saturating_sub(stamps.passed_ms);
+        self.latest_ms = self.latest_ms.min(now_ms().saturating_add(rest_ms));
+        self.deadline_ms = Some(stamps.deadline_ms);
     }
 
     fn time(&self) -> Time {
@@ -82,7 +98,8 @@ impl Follow {
     fn attend(&mut self) -> Result<Option<Verdict>, Error> {
         if self.is_left {
             let left = look_for_decision(&self.paths, &self.terms, TRANSACTIONS)?;
-            (self.deadline_ms, self.watches) = (Some(left.deadline_ms), left.watches);
+            self.see(left.stamps);
+            self.watches = left.watches;
             if left.verdict.is_some() || (left.has_coordinator && self.time() == Time::IsLeft) {
                 return Ok(left.verdict);
             }
@@ -90,7 +107,8 @@ impl Follow {
         }
         loop {
             let found = look(&self.paths, &self.terms, Some(TRANSACTIONS))?;
-            (self.deadline_ms, self.watches) = (Some(found.deadline_ms), found.watches);
+            self.see(found.stamps);
+            self.watches = found.watches;
             if let Some((verdict, _)) = found.end {
                 return Ok(Some(verdict));
             }
@@ -132,23 +150,33 @@ impl Desk {
             follow.marks.extend(mark);
             return;
         }
-        // A mark must be kept by somebody: a site that registers is followed even so.
-        if self.follows.len() >= MOST_FOLLOWED && mark.is_none() && role != Role::Onlooker {
+        if !self.has_room_for(paths) && role != Role::Onlooker {
             let path = paths.transaction();
             let text = [path, " is decided by others: this participant follows too many"].concat();
             log(Level::Warn, &text);
+            // A coordinator's mark goes now, so that no site waits for it.
             return;
         }
         self.follows.push(Follow {
             paths: paths.clone(),
+            latest_ms: now_ms().saturating_add(terms.within_ms),
             terms,
             role,
             is_left: self.notify == Notify::Coordinator && role != Role::Coordinator,
             marks: mark.into_iter().collect(),
-            since_ms: now_ms(),
             deadline_ms: None,
             watches: Vec::new(),
         });
+    }
+
+    /// Whether the transaction is followed.
+    pub(crate) fn follows(&self, paths: &Paths) -> bool {
+        self.follows.iter().any(|follow| follow.paths == *paths)
+    }
+
+    /// Whether it is, or can be.
+    pub(crate) fn has_room_for(&self, paths: &Paths) -> bool {
+        self.follows.len() < MOST_FOLLOWED || self.follows(paths)
     }
 
     /// Whether this participant has registered for the site, and it has not voted.
@@ -158,14 +186,15 @@ impl Desk {
         follows.flat_map(|follow| &follow.marks).any(|own| own.path() == mark)
     }
 
-    /// Guards the mark no more, which the vote has taken away. A vote that was found to be cast may be another
-    /// participant's, which came when this one registered: then the mark is still there, and is released.
-    pub(crate) fn has_voted(&mut self, paths: &Paths, mark: &str, has_taken_the_mark: bool) {
+    /// Guards no more what this participant has registered with, because the site has voted.
+    pub(crate) fn has_voted(&mut self, paths: &Paths, site: &str, mark: Mark) {
+        let path = paths.presence(site);
         for follow in self.follows.iter_mut().filter(|follow| follow.paths == *paths) {
-            if let Some(place) = follow.marks.iter().position(|own| own.path() == mark) {
-                let mark = follow.marks.swap_remove(place);
-                if has_taken_the_mark {
-                    drop(mark.gone());
+            if let Some(place) = follow.marks.iter().position(|own| own.path() == path) {
+                let own = follow.marks.swap_remove(place);
+                match mark {
+                    Mark::Taken => drop(own.gone()),
+                    Mark::MayBeThere => drop(own),
                 }
             }
         }
@@ -217,7 +246,7 @@ impl Desk {
 
     /// Waits until a transaction is decided, and goes on with the others meanwhile.
     pub(crate) fn outcome(&mut self, paths: &Paths) -> Result<Verdict, Error> {
-        if !self.follows.iter().any(|follow| follow.paths == *paths) {
+        if !self.follows(paths) {
             let terms = transaction::terms(paths)?;
             self.follow(paths, terms, Role::Onlooker, None);
         }
@@ -238,8 +267,9 @@ impl Desk {
     /// wait for this participant in the same way.
     pub(crate) fn wait_until_gone(&mut self, path: &str) -> Result<(), Error> {
         loop {
-            let watch = match watch_data(path, TRANSACTIONS) {
-                Ok((_, watch)) => watch,
+            let mut replies = Replies::of(&[watch_data(path.to_owned(), TRANSACTIONS)]);
+            let watch = match replies.data() {
+                Ok(_) => replies.watch()?,
                 Err(Error::NoNode) => return Ok(()),
                 Err(error) => return Err(error),
             };

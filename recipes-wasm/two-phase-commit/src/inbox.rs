@@ -2,9 +2,9 @@
 
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
-use wok_sdk::zookeeper::{Error, Request, Watch, watch_children, watch_exists};
+use wok_sdk::zookeeper::{Error, Request, Watch, WatchRequest};
 
-use crate::replies::{Replies, all, reason};
+use crate::replies::{Replies, reason};
 use crate::terms::{Terms, check_name};
 use crate::transaction::{DIRECTORY, Paths, read_decision, read_vote};
 
@@ -85,24 +85,27 @@ impl Inbox {
 
 /// The names of all transactions, and a watch that fires when there are others.
 fn list() -> Result<(Vec<Paths>, Watch), Error> {
+    let about = || WatchRequest { path: DIRECTORY.to_owned(), tag: ARRIVALS };
     loop {
-        match watch_children(DIRECTORY, ARRIVALS) {
-            Ok((children, watch)) => {
+        // The server may be behind, and have none of what was begun just now.
+        let mut replies = Replies::caught_up(&[Request::WatchChildren(about())])?;
+        match replies.children() {
+            Ok(children) => {
                 let mut there = Vec::new();
-                for name in all(&children) {
+                for name in children {
                     if let Some(paths) = Paths::of_child(&name)
                         && let Err(place) = place(&there, paths.transaction())
                     {
                         there.insert(place, paths);
                     }
                 }
-                return Ok((there, watch));
+                return Ok((there, replies.watch()?));
             }
             // The directory comes with the first transaction.
             Err(Error::NoNode) => {
-                let (stat, watch) = watch_exists(DIRECTORY, ARRIVALS)?;
-                if stat.is_none() {
-                    return Ok((Vec::new(), watch));
+                let mut replies = Replies::of(&[Request::WatchExists(about())]);
+                if replies.exists()?.is_none() {
+                    return Ok((Vec::new(), replies.watch()?));
                 }
             }
             Err(error) => return Err(error),

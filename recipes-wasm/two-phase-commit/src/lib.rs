@@ -25,7 +25,7 @@ use bindings::exports::wok::two_phase_commit::two_phase_commit::{
     Transaction, Verdict as Outcome,
 };
 use decide::{Choice, Site, Verdict};
-use desk::{Desk, Notify, Role, TRANSACTIONS};
+use desk::{Desk, MOST_FOLLOWED, Mark, Notify, Role, TRANSACTIONS};
 use inbox::{ARRIVALS, Inbox, Letter};
 use terms::Terms;
 use transaction::{Ballot, Deleted, Done, Paths, invalid};
@@ -97,6 +97,12 @@ impl Guest for TwoPhaseCommit {
             if state.desk.is_registered(&paths, &site) {
                 return Ok(());
             }
+            if !state.desk.has_room_for(&paths) {
+                let text = format!(
+                    "register: {MOST_FOLLOWED} transactions of this participant are not decided"
+                );
+                return Err(Error::OverLimit(text));
+            }
             loop {
                 let ballot = transaction::ballot(&paths, &site)?;
                 refuse_if_decided("register", &transaction, &ballot)?;
@@ -128,8 +134,8 @@ impl Guest for TwoPhaseCommit {
             Vote::Abort => Choice::Abort,
         };
         STATE.with_borrow_mut(|state| {
-            let (terms, has_taken_the_mark) = cast(&paths, &site, choice)?; // 2
-            state.desk.has_voted(&paths, &paths.presence(&site), has_taken_the_mark);
+            let (terms, mark) = cast(&paths, &site, choice)?; // 2
+            state.desk.has_voted(&paths, &site, mark);
             state.desk.follow(&paths, terms, Role::Site, None);
             state.desk.serve(None); // 3
             Ok(())
@@ -149,19 +155,22 @@ impl Guest for TwoPhaseCommit {
         let sites = found.sites.into_iter().zip(found.voted_ms);
         Ok(Progress {
             outcome: found.end.map(|(verdict, _)| outcome(verdict)),
-            deadline_ms: found.deadline_ms,
+            deadline_ms: found.stamps.deadline_ms,
             sites: sites.map(|(site, voted_ms)| standing(site, voted_ms, decided_ms)).collect(),
         })
     }
 
     fn forget(transaction: String) -> Result<(), Error> {
         let paths = Paths::of(&transaction)?;
-        let terms = transaction::terms(&paths)?;
-        if transaction::look(&paths, &terms, None)?.end.is_none() {
+        let (terms, is_decided) = transaction::is_decided(&paths)?;
+        if !is_decided {
             return Err(invalid(&["forget: ", &transaction, " is not decided"]));
         }
         // What this participant has there itself goes with its hearing of the decision.
-        STATE.with_borrow_mut(|state| state.desk.outcome(&paths))?;
+        STATE.with_borrow_mut(|state| match state.desk.follows(&paths) {
+            true => state.desk.outcome(&paths).map(drop),
+            false => Ok(()),
+        })?;
         loop {
             match transaction::delete_all(&paths, &terms) {
                 Ok(Deleted::Yes) => return Ok(()),
@@ -177,14 +186,14 @@ impl Guest for TwoPhaseCommit {
     }
 }
 
-/// Casts the site's vote, or finds that it was cast. Answers whom the transaction asks, and whether this has
-/// taken the site's mark of presence away.
-fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<(Terms, bool), Error> {
+/// Casts the site's vote, or finds that it was cast. Answers whom the transaction asks, and what became of
+/// the site's mark of presence.
+fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<(Terms, Mark), Error> {
     let transaction = paths.transaction();
     loop {
         let ballot = transaction::ballot(paths, site)?;
         match ballot.vote {
-            Some(vote) if vote == choice => return Ok((ballot.terms, false)),
+            Some(vote) if vote == choice => return Ok((ballot.terms, Mark::MayBeThere)),
             Some(vote) => return Err(has_voted("vote", transaction, site, vote)),
             None => refuse_if_decided("vote", transaction, &ballot)?,
         }
@@ -196,7 +205,8 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<(Terms, bool), Erro
             return Err(invalid(&["vote: the time of ", transaction, " is over"]));
         }
         match transaction::cast(paths, site, choice, &ballot)? {
-            Done::Yes => return Ok((ballot.terms, ballot.present.is_some())),
+            Done::Yes if ballot.present.is_some() => return Ok((ballot.terms, Mark::Taken)),
+            Done::Yes => return Ok((ballot.terms, Mark::MayBeThere)),
             Done::LookAgain => {}
         }
     }

@@ -1,6 +1,9 @@
 //! The replies to reads that are sent together.
 
-use wok_sdk::zookeeper::{Children, Contents, Error, Reply, Request, Stat, Watch, pipeline};
+use wok_sdk::reads;
+use wok_sdk::zookeeper::{Children, Contents, Error, Reply, Request, Stat, Watch};
+
+use crate::transaction::DIRECTORY;
 
 /// How many names are fetched from the host at once.
 const BATCH: u32 = 32;
@@ -14,7 +17,15 @@ pub(crate) struct Replies {
 
 impl Replies {
     pub(crate) fn of(requests: &[Request]) -> Self {
-        Replies { rest: pipeline(requests).into_iter(), watches: Vec::new() }
+        Replies { rest: reads(requests).into_iter(), watches: Vec::new() }
+    }
+
+    /// Of a server that has caught up with the leader before it answers.
+    pub(crate) fn caught_up(requests: &[Request]) -> Result<Self, Error> {
+        let sync = Request::Sync(DIRECTORY.to_owned());
+        let mut replies = Replies::of(&[&[sync], requests].concat());
+        replies.next()?;
+        Ok(replies)
     }
 
     fn next(&mut self) -> Result<Reply, Error> {
@@ -52,9 +63,18 @@ impl Replies {
         }
     }
 
+    /// The watch of the reply that was taken last.
+    pub(crate) fn watch(mut self) -> Result<Watch, Error> {
+        self.watches.pop().ok_or_else(unexpected)
+    }
+
     pub(crate) fn exists(&mut self) -> Result<Option<Stat>, Error> {
         match self.next()? {
             Reply::Exists(stat) => Ok(stat),
+            Reply::WatchedExists((stat, watch)) => {
+                self.watches.push(watch);
+                Ok(stat)
+            }
             _ => Err(unexpected()),
         }
     }
@@ -62,7 +82,7 @@ impl Replies {
 
 /// The names of all children. The one place where they are collected, which saves code.
 #[inline(never)]
-pub(crate) fn all(children: &Children) -> Vec<String> {
+fn all(children: &Children) -> Vec<String> {
     let mut all = Vec::new();
     loop {
         let batch = children.next(BATCH);

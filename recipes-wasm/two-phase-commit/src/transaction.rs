@@ -133,11 +133,28 @@ pub(crate) fn create(paths: &Paths, terms: &Terms, payload: &[u8]) -> Result<Nam
     }
 }
 
+/// What the server's clock says of a transaction's time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamps {
+    /// When it is over.
+    pub(crate) deadline_ms: u64,
+    /// How much of it had passed when somebody voted last.
+    pub(crate) passed_ms: u64,
+}
+
+impl Stamps {
+    fn of(terms: &Terms, own: Stat) -> Self {
+        Stamps {
+            deadline_ms: own.ctime_ms.saturating_add(terms.within_ms),
+            passed_ms: own.mtime_ms.saturating_sub(own.ctime_ms),
+        }
+    }
+}
+
 /// A transaction as it was found.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// When its time is over, by the server's clock.
-    pub(crate) deadline_ms: u64,
+    pub(crate) stamps: Stamps,
     /// Its end, if it is decided, and when that was written.
     pub(crate) end: Option<(Verdict, u64)>,
     /// Its sites, and when each has voted.
@@ -182,7 +199,7 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
         });
     }
     Ok(Found {
-        deadline_ms: deadline_ms(terms, own.stat),
+        stamps: Stamps::of(terms, own.stat),
         end: read_decision(&decision)?.map(|verdict| (verdict, decision.stat.mtime_ms)),
         sites,
         voted_ms,
@@ -193,7 +210,7 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
 /// A transaction that is left to its coordinator.
 #[derive(Debug)]
 pub(crate) struct Left {
-    pub(crate) deadline_ms: u64,
+    pub(crate) stamps: Stamps,
     pub(crate) verdict: Option<Verdict>,
     /// Whether the coordinator is there.
     pub(crate) has_coordinator: bool,
@@ -214,14 +231,44 @@ pub(crate) fn look_for_decision(paths: &Paths, terms: &Terms, tag: u64) -> Resul
         Err(error) => return Err(error),
     };
     let verdict = read_decision(&replies.data()?)?;
-    let deadline_ms = deadline_ms(terms, own.stat);
-    Ok(Left { deadline_ms, verdict, has_coordinator, watches: replies.watches })
+    let stamps = Stamps::of(terms, own.stat);
+    Ok(Left { stamps, verdict, has_coordinator, watches: replies.watches })
 }
 
 /// Reads whom a transaction asks.
 pub(crate) fn terms(paths: &Paths) -> Result<Terms, Error> {
-    let own = Replies::of(&[Request::GetData(paths.transaction().to_owned())]).data()?;
-    read_terms(paths, &own)
+    let (terms, _, _) = begun(paths, &[])?;
+    Ok(terms)
+}
+
+/// Reads whom a transaction asks, and whether it is decided.
+pub(crate) fn is_decided(paths: &Paths) -> Result<(Terms, bool), Error> {
+    let decision = [Request::GetData(paths.decision())];
+    let (terms, _, mut replies) = begun(paths, &decision)?;
+    if read_decision(&replies.data()?)?.is_some() {
+        return Ok((terms, true));
+    }
+    // The server may be behind here, too.
+    let decision = Replies::caught_up(&decision)?.data()?;
+    Ok((terms, read_decision(&decision)?.is_some()))
+}
+
+/// Reads whom a transaction asks, and more of it. Another host may have begun it just now, and the server that
+/// this one is connected to may be behind: one that does not have the transaction is asked again when it has
+/// caught up.
+fn begun(paths: &Paths, more: &[Request]) -> Result<(Terms, Stat, Replies), Error> {
+    let mut requests = vec![Request::GetData(paths.transaction().to_owned())];
+    requests.extend_from_slice(more);
+    let mut replies = Replies::of(&requests);
+    let own = match replies.data() {
+        Err(Error::NoNode) => {
+            replies = Replies::caught_up(&requests)?;
+            replies.data()?
+        }
+        own => own?,
+    };
+    let terms = Terms::parse(&own.data).ok_or_else(|| foreign(paths.transaction()))?;
+    Ok((terms, own.stat, replies))
 }
 
 /// What a site has to know before it votes.
@@ -241,15 +288,13 @@ pub(crate) struct Ballot {
 /// # Errors
 /// `invalid` if the transaction does not ask the site.
 pub(crate) fn ballot(paths: &Paths, site: &str) -> Result<Ballot, Error> {
-    let mut replies = Replies::of(&[
-        Request::GetData(paths.transaction().to_owned()),
+    let more = [
         Request::GetData(paths.decision()),
         Request::Exists(paths.presence(site)),
         Request::Exists(paths.registration(site)),
         Request::GetData(paths.vote(site)),
-    ]);
-    let own = replies.data()?;
-    let terms = read_terms(paths, &own)?;
+    ];
+    let (terms, own, mut replies) = begun(paths, &more)?;
     if terms.place(site).is_none() {
         let transaction = paths.transaction();
         return Err(invalid(&[transaction, " does not ask the site ", site]));
@@ -258,7 +303,7 @@ pub(crate) fn ballot(paths: &Paths, site: &str) -> Result<Ballot, Error> {
     let present = replies.exists()?.map(|stat| stat.owner);
     let has_registered = replies.exists()?.is_some();
     let vote = read_vote(&replies.data()?)?;
-    let deadline_ms = deadline_ms(&terms, own.stat);
+    let deadline_ms = Stamps::of(&terms, own).deadline_ms;
     Ok(Ballot { terms, deadline_ms, verdict, vote, present, has_registered })
 }
 
@@ -375,14 +420,6 @@ fn write(writes: &[Write]) -> Result<Done, Error> {
     }
 }
 
-fn deadline_ms(terms: &Terms, stat: Stat) -> u64 {
-    stat.ctime_ms.saturating_add(terms.within_ms)
-}
-
-fn read_terms(paths: &Paths, own: &Contents) -> Result<Terms, Error> {
-    Terms::parse(&own.data).ok_or_else(|| foreign(paths.transaction()))
-}
-
 /// A vote counts at the version at which it is written: at any other somebody else has written it, and
 /// no decision could rest on it.
 pub(crate) fn read_vote(contents: &Contents) -> Result<Option<Choice>, Error> {
@@ -428,6 +465,6 @@ fn delete(path: String, version: Option<i32>) -> Write {
     Write::Delete(VersionRequest { path, version })
 }
 
-fn watch_data(path: String, tag: u64) -> Request {
+pub(crate) fn watch_data(path: String, tag: u64) -> Request {
     Request::WatchData(WatchRequest { path, tag })
 }

@@ -1,116 +1,280 @@
-//! In simulation: the coordinator and each site killed at each of their requests, alone and in pairs, and
-//! clocks that are wrong.
+//! Ten processes, each killed in the middle of its part, on three servers: the others decide all the same, and
+//! all are told the same. And a server that is behind, which has no say.
 
-use std::fmt::Write as _;
-use std::fs;
+use std::time::Duration;
 
-use anyhow::Result;
-use wok_tests::process::Program;
-use wok_tests::scratch;
+use anyhow::{Context, Result};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use wok_tests::admin::Admin;
+use wok_tests::frames::Opcode;
+use wok_tests::patience::eventually;
+use wok_tests::process::{Ended, Program};
+use wok_tests::proxy::{Action, Match, Proxy};
+use wok_tests::stock::Stock;
+use wok_tests::zookeeper::{self, Ensemble, Options};
 
-/// A coordinator, two sites, and one who asks for the outcome: each on a host of its own.
-const PLAY: &str = r#"
-seed = 7
-hosts = 4
+use super::{LONG_MS, answer};
 
-[[applications]]
-host = 0
-steps = [
-    { call = { operation = "begin", arguments = { sites = ["a", "b"], payload = "x", within-ms = 15000 }, bind = "tx" } },
-    { call = { operation = "outcome", arguments = { transaction = "$tx" } } },
-]
-"#;
+/// Of those who are killed: their sessions end soon.
+const SHORT: &str = "3s";
 
-/// A site, which begins when the transaction is there.
-fn site(host: usize, name: &str, notify: &str) -> String {
-    let about = format!("transaction = \"$asked.0.path\", site = \"{name}\"");
-    format!(
-        r#"
-[[applications]]
-host = {host}
-config = {{ notify = "{notify}" }}
-steps = [
-    {{ rest = {{ ms = 300 }} }},
-    {{ call = {{ operation = "transactions", arguments = {{ site = "{name}" }}, bind = "asked" }} }},
-    {{ call = {{ operation = "register", arguments = {{ {about} }} }} }},
-    {{ call = {{ operation = "vote", arguments = {{ {about}, choice = "commit" }} }} }},
-    {{ call = {{ operation = "outcome", arguments = {{ transaction = "$asked.0.path" }} }} }},
-]
-"#
-    )
+/// Three servers, and a path.
+struct Ground {
+    ensemble: Ensemble,
 }
 
-/// One who looks what b is asked, before b votes, and waits for the outcome.
-const WITNESS: &str = r#"
-[[applications]]
-host = 3
-steps = [
-    { rest = { ms = 250 } },
-    { call = { operation = "transactions", arguments = { site = "b" }, bind = "asked" } },
-    { call = { operation = "outcome", arguments = { transaction = "$asked.0.path" } } },
-]
-"#;
+impl Ground {
+    async fn start() -> Result<Ground> {
+        let options = Options::default()
+            .tick(Duration::from_millis(500))
+            .setting("minSessionTimeout", "1000")
+            .setting("maxSessionTimeout", "40000")
+            .setting("syncLimit", "240")
+            .setting("initLimit", "20");
+        Ok(Ground { ensemble: Ensemble::start_with(3, options).await? })
+    }
 
-fn kill(host: usize, nth: usize) -> String {
-    format!(
-        "\n[[faults]]\nfault = \"host-kill\"\nwhen = {{ request = {{ nth = {nth} }} }}\nhost = {host}\nms = 20000\n"
-    )
+    fn address(&self, server: usize) -> &str {
+        self.ensemble.servers()[server % 3].address()
+    }
+
+    fn program(&self, address: &str, path: &str, words: &[&str]) -> Result<Program> {
+        let about = ["call", "two-phase-commit", "--mount", path, "--connect", address];
+        let how = ["--output", "json", "--session-timeout", SHORT];
+        Ok(Program::wok()?.args(about).args(how).args(words))
+    }
+
+    /// Calls by way of that server.
+    async fn call(&self, server: usize, path: &str, words: &[&str]) -> Result<Ended> {
+        self.program(self.address(server), path, words)?.run().await
+    }
 }
 
-fn jump(host: usize, ms: u64) -> String {
-    format!(
-        "\n[[faults]]\nfault = \"clock-jump\"\nwhen = {{ at = {{ ms = 1 }} }}\nhost = {host}\nms = {ms}\n"
-    )
+/// When it is killed: at its n-th transaction of ZooKeeper, which the servers have not got, or have carried out.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    Before(usize),
+    Behind(usize),
 }
 
-async fn check(notify: &str, faults: &str) -> Result<()> {
-    let directory = scratch::dir()?;
-    let file = directory.path().join("kills.toml");
-    let mut play = PLAY.to_owned();
-    write!(play, "{}{}{WITNESS}{faults}", site(1, "a", notify), site(2, "b", notify))?;
-    fs::write(&file, &play)?;
-    let file = file.to_string_lossy();
-    let ended =
-        Program::wok()?.args(["test", "two-phase-commit", "--scenario", &file]).run().await?;
-    assert_eq!(ended.code(), Some(0), "{play}\n{ended:?}");
+/// Who is killed in which moment, and what is decided then. The words stand for what it calls.
+struct Kill {
+    words: &'static [&'static str],
+    moment: Moment,
+    /// How many milliseconds the sites have.
+    within_ms: u64,
+    /// Who votes to commit before, and who after it.
+    before: &'static [&'static str],
+    after: &'static [&'static str],
+    decision: &'static str,
+    reason: &'static str,
+}
+
+const ALL: &str = "all sites voted to commit";
+const VOTE: &[&str] = &["vote", "TX", "site=b", "choice=commit"];
+const REGISTER: &[&str] = &["register", "TX", "site=b"];
+const OUTCOME: &[&str] = &["outcome", "TX"];
+
+impl Kill {
+    const fn of(words: &'static [&'static str], moment: Moment) -> Kill {
+        let (before, after): (&[&str], &[&str]) = (&["a"], &["b"]);
+        let (decision, reason, within_ms) = ("commit", ALL, LONG_MS);
+        Kill { words, moment, within_ms, before, after, decision, reason }
+    }
+
+    const fn votes(self, before: &'static [&'static str], after: &'static [&'static str]) -> Kill {
+        Kill { before, after, ..self }
+    }
+
+    const fn aborts(self, reason: &'static str, within_ms: u64) -> Kill {
+        Kill { decision: "abort", reason, within_ms, ..self }
+    }
+}
+
+/// Those of sites, and of one who asks; the coordinator's are below.
+const KILLS: [Kill; 8] = [
+    // A vote that was not cast can be cast, and one that was stands.
+    Kill::of(VOTE, Moment::Before(1)).votes(&[], &["b", "a"]),
+    Kill::of(VOTE, Moment::Behind(1)).votes(&[], &["a"]),
+    // The last one to vote decides; where it cannot, whoever asks does.
+    Kill::of(VOTE, Moment::Before(2)).votes(&["a"], &[]),
+    Kill::of(VOTE, Moment::Behind(2)).votes(&["a"], &[]),
+    // Who had not registered may come again, and who had has died.
+    Kill::of(REGISTER, Moment::Before(1)).votes(&["a"], &["b"]),
+    Kill::of(REGISTER, Moment::Behind(1))
+        .votes(&["a"], &[])
+        .aborts("b died before it voted", LONG_MS),
+    // Who asks when the time is over decides; where it cannot, the next one that asks does.
+    Kill::of(OUTCOME, Moment::Before(1)).votes(&[], &[]).aborts("a had not voted in time", 1500),
+    Kill::of(OUTCOME, Moment::Behind(1)).votes(&[], &[]).aborts("a had not voted in time", 1500),
+];
+
+/// Has it call by a proxy before that server, and kills it in that moment.
+async fn kill(
+    ground: &Ground,
+    server: usize,
+    path: &str,
+    words: &[&str],
+    at: Moment,
+) -> Result<()> {
+    let proxy = Proxy::start(ground.address(server))?;
+    let (nth, action) = match at {
+        Moment::Before(nth) => (nth, Action::StallRequests),
+        Moment::Behind(nth) => (nth, Action::StallReplies),
+    };
+    let writes = Match::opcode(Opcode::Multi).under(path);
+    let fault = proxy.inject(writes.clone().nth(nth), action);
+    let running = ground.program(proxy.address(), path, words)?.start()?;
+    fault.struck().await?;
+    if let Moment::Behind(_) = at {
+        eventually("the transaction to be carried out", async || {
+            let seen = proxy.requests(&writes);
+            Ok(seen.last().and_then(|last| last.answer).map(drop))
+        })
+        .await?;
+    }
+    running.signal(Signal::KILL)?;
+    running.tree_gone().await?;
     Ok(())
 }
 
-/// Beyond the last request of any of them: 2 for the mount, `begin` and what it watches; or three
-/// operations of a site.
-const REQUESTS: usize = 24;
+async fn begin(ground: &Ground, server: usize, path: &str, within_ms: u64) -> Result<String> {
+    let within = format!("within-ms={within_ms}");
+    let words = ["begin", "sites=[\"a\",\"b\"]", "payload=x", &within];
+    let begun = answer(&ground.call(server, path, &words).await?);
+    Ok(format!("transaction={}", begun.as_str().context("a path")?))
+}
+
+async fn vote(ground: &Ground, server: usize, path: &str, tx: &str, site: &str) -> Result<()> {
+    let site = format!("site={site}");
+    let voted = ground.call(server, path, &["vote", tx, &site, "choice=commit"]).await?;
+    assert_eq!(answer(&voted), Value::Null);
+    Ok(())
+}
+
+/// Whoever asks any of the servers is told that.
+async fn check_outcome(ground: &Ground, path: &str, tx: &str, told: &Value) -> Result<()> {
+    for server in 0..3 {
+        assert_eq!(answer(&ground.call(server, path, &["outcome", tx]).await?), *told, "{tx}");
+    }
+    answer(&ground.call(0, path, &["forget", tx]).await?);
+    let admin = Admin::connect(ground.address(1)).await?;
+    eventually("nothing to be left", async || {
+        let tree = admin.tree(path).await.unwrap_or_default();
+        Ok((tree.len() <= 1).then_some(()))
+    })
+    .await
+}
+
+async fn play(ground: &Ground, server: usize, it: &Kill) -> Result<()> {
+    let path = zookeeper::unique_path();
+    let tx = begin(ground, server, &path, it.within_ms).await?;
+    for site in it.before {
+        vote(ground, server + 1, &path, &tx, site).await?;
+    }
+    let words: Vec<&str> =
+        it.words.iter().map(|word| if *word == "TX" { tx.as_str() } else { word }).collect();
+    kill(ground, server + 2, &path, &words, it.moment).await?;
+    for site in it.after {
+        vote(ground, server + 1, &path, &tx, site).await?;
+    }
+    let told = json!({ "decision": it.decision, "reason": it.reason });
+    check_outcome(ground, &path, &tx, &told).await
+}
+
+/// A coordinator that is killed before anybody has its transaction has begun none; one that is killed then has
+/// left it to the sites, which find it and decide.
+async fn play_coordinator(ground: &Ground, server: usize, at: Moment) -> Result<()> {
+    let path = zookeeper::unique_path();
+    // The mount is there.
+    let first = begin(ground, server, &path, LONG_MS).await?;
+    let within = format!("within-ms={LONG_MS}");
+    let words = ["begin", "sites=[\"b\",\"c\"]", "payload=y", &within];
+    kill(ground, server + 1, &path, &words, at).await?;
+    let asked = answer(&ground.call(server + 2, &path, &["transactions", "site=c"]).await?);
+    match at {
+        Moment::Before(_) => assert_eq!(asked, json!([]), "nobody has begun it"),
+        Moment::Behind(_) => {
+            assert_eq!(asked[0]["payload"], json!("y"));
+            let tx = format!("transaction={}", asked[0]["path"].as_str().context("a path")?);
+            // They leave it to the coordinator for as long as that has a session.
+            for site in ["site=b", "site=c"] {
+                let config = ["--config", "notify=coordinator"];
+                let words = [&config[..], &["vote", &tx, site, "choice=commit"]].concat();
+                answer(&ground.call(server, &path, &words).await?);
+            }
+            let words = ["--config", "notify=coordinator", "outcome", &tx];
+            let told = answer(&ground.call(server + 1, &path, &words).await?);
+            assert_eq!(told, json!({ "decision": "commit", "reason": ALL }));
+        }
+    }
+    for site in ["a", "b"] {
+        vote(ground, server, &path, &first, site).await?;
+    }
+    let told = answer(&ground.call(server, &path, &["outcome", &first]).await?);
+    assert_eq!(told["decision"], json!("commit"));
+    Ok(())
+}
 
 #[tokio::test]
-async fn whoever_is_killed_at_whichever_request_the_others_decide() -> Result<()> {
-    for notify in ["all-sites", "coordinator"] {
-        for host in 0..3 {
-            for nth in 1..=REQUESTS {
-                check(notify, &kill(host, nth)).await?;
-            }
-        }
+async fn whoever_is_killed_on_three_servers_the_others_decide() -> Result<()> {
+    let ground = Ground::start().await?;
+    play_coordinator(&ground, 0, Moment::Before(1)).await?;
+    play_coordinator(&ground, 1, Moment::Behind(1)).await?;
+    for (server, kill) in KILLS.iter().enumerate() {
+        play(&ground, server, kill)
+            .await
+            .with_context(|| format!("{:?} is killed {:?}", kill.words, kill.moment))?;
     }
     Ok(())
 }
 
-#[tokio::test]
-async fn whichever_two_are_killed_the_third_and_who_asks_decide() -> Result<()> {
-    for (one, other) in [(0, 1), (0, 2), (1, 2)] {
-        for nth in (1..=REQUESTS).step_by(2) {
-            for and in (1..=REQUESTS).step_by(2) {
-                check("coordinator", &[kill(one, nth), kill(other, and)].concat()).await?;
+/// Who asks a server that is behind waits until that has caught up, and is not told that there is no such
+/// transaction.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_behind_denies_no_transaction() -> Result<()> {
+    let ground = Ground::start().await?;
+    let follower = ground.ensemble.follower().await?;
+    let (path, proxy) = (zookeeper::unique_path(), Proxy::start(ground.address(follower))?);
+    let elsewhere = Stock::open(ground.address(follower + 1), "two-phase-commit", &path).await?;
+    let here = Stock::open(proxy.address(), "two-phase-commit", &path).await?;
+    let begins = elsewhere.join()?;
+    for operation in ["transactions", "status", "register", "vote", "outcome"] {
+        let asks = here.join()?;
+        // The mount is there.
+        let terms = json!({ "sites": ["a", "b"], "payload": "x", "within-ms": LONG_MS });
+        elsewhere.call_with(&begins.0, "begin", &terms).await?;
+        ground.ensemble.hold(follower);
+        let begun = elsewhere.call_with(&begins.0, "begin", &terms).await?;
+        let tx = begun.value.map_err(anyhow::Error::msg)?;
+        let arguments = match operation {
+            "transactions" => json!({ "site": "b" }),
+            "register" => json!({ "transaction": tx, "site": "b" }),
+            "vote" => json!({ "transaction": tx, "site": "b", "choice": "abort" }),
+            _ => json!({ "transaction": tx }),
+        };
+        proxy.clear_log();
+        let asking = here.call_with(&asks.0, operation, &arguments);
+        let letting_go = async {
+            // It has read what the server has, or does so in the same round trip.
+            let catches_up = Match::opcode(Opcode::Sync).under(&path);
+            eventually("a request to catch up", async || {
+                Ok((!proxy.requests(&catches_up).is_empty()).then_some(()))
+            })
+            .await?;
+            ground.ensemble.let_go(follower);
+            if operation == "outcome" {
+                let voting = json!({ "transaction": tx, "site": "a", "choice": "abort" });
+                elsewhere.call_with(&begins.0, "vote", &voting).await?;
             }
-        }
-    }
-    Ok(())
-}
-
-/// The simulation's clocks jump by an hour and what is said; even ones forth, odd ones back.
-#[tokio::test]
-async fn clocks_that_are_wrong_disagree_about_nothing() -> Result<()> {
-    for host in 0..4 {
-        for ms in [0, 60_000, 1, 59_999] {
-            check("all-sites", &jump(host, ms)).await?;
-            check("coordinator", &[jump(host, ms), kill((host + 1) % 3, 8)].concat()).await?;
+            anyhow::Ok(())
+        };
+        let (answer, ()) = tokio::try_join!(asking, letting_go).context(operation)?;
+        let told = answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))?;
+        if operation == "transactions" {
+            let listed = told.as_array().context("a list")?;
+            assert!(listed.iter().any(|it| it["path"] == tx), "{tx}: {told}");
         }
     }
     Ok(())

@@ -101,6 +101,11 @@ impl<'a> Tx<'a> {
         })
     }
 
+    /// Whether somebody had registered for the site by that entry.
+    pub(crate) fn was_registered(&self, site: &str, by: usize) -> bool {
+        self.registrations.iter().any(|(at, of)| *of == site && *at < by)
+    }
+
     /// When it could be decided, without its time being over. A site that died and came back before
     /// anybody had decided is as one that had not died.
     pub(crate) fn decidable(&self) -> Option<Moment> {

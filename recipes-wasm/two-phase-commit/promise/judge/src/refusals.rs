@@ -31,7 +31,9 @@ fn is_reason(made: &Made<'_, '_>, has_jumped: bool) -> bool {
     let is_decided = tx.decision().is_some_and(|(decided, _)| decided.at < answered.at);
     match (call.operation, value.as_str()) {
         (_, Some("no-node")) => was_deleted,
-        ("register" | "vote", Some("node-exists")) => true,
+        ("register" | "vote", Some("node-exists")) => {
+            made.site.is_some_and(|site| tx.was_registered(site, answered.at))
+        }
         ("register" | "vote", None) if value.get("invalid").is_some() => {
             let vote = made.site.and_then(|site| tx.vote(site));
             let has_voted = vote.filter(|vote| vote.when.at < answered.at);

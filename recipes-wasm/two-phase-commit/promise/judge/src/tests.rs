@@ -323,6 +323,8 @@ fn c1_a_transaction_that_nobody_has_begun_is_rejected() {
 fn c2_who_is_refused_without_a_reason_is_rejected() {
     let refusals = [
         ("vote", json!({ "invalid": "voted" })),
+        ("register", json!("node-exists")),
+        ("vote", json!("node-exists")),
         ("outcome", json!("no-node")),
         ("status", json!({ "over-limit": "" })),
         ("transactions", json!("no-node")),
@@ -330,6 +332,17 @@ fn c2_who_is_refused_without_a_reason_is_rejected() {
     for (operation, error) in refusals {
         let mut story = Story::new();
         check(story.begun().about(2, operation).refused(2, error), "C2");
+    }
+}
+
+#[test]
+fn c2_where_somebody_has_registered_for_a_site_another_one_may_be_refused() {
+    for operation in ["register", "vote"] {
+        let mut story = Story::new();
+        let mark = created(&path("/present/a"), session(1));
+        story.begun().about(2, operation).commit(session(1), vec![mark]);
+        story.refused(2, json!("node-exists"));
+        assert_eq!(verdict(&story.entries), [], "{operation}");
     }
 }
 
