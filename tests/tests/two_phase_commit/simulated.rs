@@ -1,5 +1,5 @@
 //! In simulation: the coordinator and each site killed at each of their requests, alone and in pairs; clocks
-//! that differ by a minute; and a vote that comes while another participant registers for its site.
+//! that differ by a minute; a server that is behind; and a vote that comes while another participant registers.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wok::guest::CompileCache;
 use wok::modules::ModuleSource;
 use wok::simulation::exhaustive::exhaust;
-use wok::simulation::history::{Change, What};
+use wok::simulation::history::{Change, Outcome, What};
 use wok::simulation::subject::Subject;
 use wok::simulation::verdict::Verdict;
 
@@ -260,6 +260,57 @@ fn clocks_that_differ_by_a_minute_only_abort_early_and_keep_nobody_beyond_the_de
                 check_clocks(&subject, sets, notify, &[commit("b")], dies);
             }
         }
+    }
+    Ok(())
+}
+
+/// What the coordinator was answered by `begin`, and when.
+fn begun(verdict: &Verdict) -> Result<(Value, u64)> {
+    let answered = verdict.history.iter().find_map(|entry| match &entry.what {
+        What::Returned { outcome: Outcome::Ok { value, .. }, .. } => {
+            Some((value.clone(), entry.at_us / 1000))
+        }
+        _ => None,
+    });
+    answered.context("a transaction")
+}
+
+/// Whether somebody had a server catch up: then the mount itself is what a request is about.
+fn caught_up(verdict: &Verdict) -> bool {
+    let mount = verdict.history.iter().find_map(|entry| match &entry.what {
+        What::Joined { mount, .. } => Some(mount),
+        _ => None,
+    });
+    verdict.history.iter().any(|entry| match &entry.what {
+        What::HostCall { paths, .. } => paths.len() > 1 && paths.first() == mount,
+        _ => false,
+    })
+}
+
+/// Somebody was told of a transaction by other means, and asks a server that does not have it yet.
+#[test]
+fn a_server_that_is_behind_denies_no_transaction() -> Result<()> {
+    let subject = subject()?;
+    for operation in ["outcome", "status", "register", "vote"] {
+        let mut met = 0;
+        for (seed, server) in (1..=8).flat_map(|seed| [(seed, 0), (seed, 1)]) {
+            let asks = |tx: &Value, after_ms: u64| {
+                let arguments = match operation {
+                    "register" => json!({ "transaction": tx, "site": "b" }),
+                    "vote" => json!({ "transaction": tx, "site": "b", "choice": "commit" }),
+                    _ => json!({ "transaction": tx }),
+                };
+                on(1, "all-sites", &[rest(after_ms), call(operation, arguments)])
+            };
+            let lags = [fault("lag", server, json!({ "at": { "ms": 1 } }), 4000)];
+            let alone = [coordinator("all-sites"), on(1, "all-sites", &[rest(1)])];
+            let (tx, at_ms) = begun(&play(&subject, seed, &alone, &lags)?)?;
+            let both = [coordinator("all-sites"), asks(&tx, at_ms + 2)];
+            let verdict = play(&subject, seed, &both, &lags)?;
+            ensure!(begun(&verdict)?.0 == tx, "another transaction than without who asks");
+            met += usize::from(caught_up(&verdict));
+        }
+        ensure!(met > 0, "{operation}: no server was behind");
     }
     Ok(())
 }
