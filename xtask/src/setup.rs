@@ -95,6 +95,14 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("iproute2")],
         remedy: "ip, of the package iproute2, on PATH",
     };
+    let curl = Part {
+        name: "curl",
+        look: server::curl,
+        other_way: None,
+        // What the guide shows of the API is typed with it.
+        packages: || vec![Package { name: "curl", at_least: server::CURL }],
+        remedy: "curl 7.82 or later, on PATH",
+    };
     let compiler = Part {
         name: "C++ compiler",
         look: server::compiler,
@@ -114,7 +122,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
         Purpose::Run => vec![guest_toolchain],
         Purpose::Test => {
-            let real = [java, zookeeper, curator, python, git, namespaces];
+            let real = [java, zookeeper, curator, python, git, namespaces, curl];
             [guest_toolchain].into_iter().chain(real).chain(other_languages()).collect()
         }
     }

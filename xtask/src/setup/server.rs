@@ -70,6 +70,24 @@ pub(super) fn iproute() -> Result<Option<String>> {
     first_line("ip", &["-Version"])
 }
 
+/// The oldest curl that knows `--json`.
+pub(super) const CURL: (u32, u32) = (7, 82);
+
+/// What curl is there, if it knows `--json`.
+pub(super) fn curl() -> Result<Option<String>> {
+    let line = first_line("curl", &["--version"])?.filter(|line| is_curl_enough(line));
+    // What follows in brackets are its libraries.
+    Ok(line.map(|line| line.split(" (").next().unwrap_or_default().to_owned()))
+}
+
+/// Whether the curl that says this of itself knows `--json`.
+fn is_curl_enough(line: &str) -> bool {
+    let version = line.split(' ').nth(1).unwrap_or_default();
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    let version = numbers.next().zip(numbers.next());
+    version.is_some_and(|version| version >= CURL)
+}
+
 /// What compiler of C++ is there.
 pub(super) fn compiler() -> Result<Option<String>> {
     first_line("c++", &["-dumpfullversion"])
@@ -123,6 +141,14 @@ pub(super) fn is_on_path(program: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_curl_is_judged_by_its_version() {
+        assert!(is_curl_enough("curl 7.88.1 (x86_64-pc-linux-gnu) libcurl/7.88.1"));
+        assert!(is_curl_enough("curl 8.0.0-DEV (x86_64-pc-linux-gnu)"));
+        assert!(!is_curl_enough("curl 7.81.0 (x86_64-pc-linux-gnu)"));
+        assert!(!is_curl_enough(""));
+    }
 
     #[test]
     fn the_major_version_of_java_is_read_from_its_first_line() {
