@@ -161,7 +161,12 @@ fn plain(name: &str) -> Value {
             let words = "The first line: the participant has joined.";
             let session = text("The session that the participant belongs to.");
             let app = text("The app that the participant is of, to the app itself.");
-            with(event(name, words, [("session", session)]), "app", app)
+            let dependent = json!({
+                "type": "boolean",
+                "description": "Whether the claim is kept for what depends on it, as was asked.",
+            });
+            let joined = with(event(name, words, [("session", session)]), "app", app);
+            with(joined, "dependent", dependent)
         }
         "waiting" => {
             let words = "The participant stands in line.";

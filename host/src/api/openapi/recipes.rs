@@ -17,6 +17,10 @@ const TIMEOUT: &str = "How long the call may take. Then the host withdraws it.";
 pub(super) const ALIVE: &str =
     "How often the stream says that it is alive, from 100ms to 30s; every 5s if it is left out.";
 
+/// What keeps a claim for a while.
+const DEPENDENT: &str = "Whether the app runs something under the claim. Then the claim is given up only \
+    when the app says that nothing depends on it, or the deadline that it was told last has passed.";
+
 /// Adds the paths of all recipes, the joins before the calls: an id that two of them claim is the
 /// join's.
 pub(super) fn add(modules: &[Module<'_>], components: &mut Components, paths: &mut Paths) {
@@ -46,6 +50,7 @@ fn join(module: &Module<'_>, components: &mut Components) -> Endpoint {
         .about(paragraphs([Some(words), module.interface().docs.as_deref()]))
         .takes(Need::Optional, &request)
         .asks("alive", ALIVE, &duration(ALIVE))
+        .asks("dependent", DEPENDENT, &json!({ "type": "boolean", "default": false }))
         .streams("A stream that ends with the participant.", &event)
         .answers(201, "The detached participant has joined.", &joined)
         .fails(&Kind::OF_CALLS);
