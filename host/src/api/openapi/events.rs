@@ -153,21 +153,24 @@ fn operation() -> Value {
     text("The operation.")
 }
 
+/// The first line.
+fn joined() -> Value {
+    let session = text("The session that the participant belongs to.");
+    let app = text("The app that the participant is of, to the app itself.");
+    let dependent = json!({
+        "type": "boolean",
+        "description": "Whether the claim is kept for what depends on it, as was asked.",
+    });
+    let words = "The first line: the participant has joined.";
+    let joined = with(event("joined", words, [("session", session)]), "app", app);
+    with(joined, "dependent", dependent)
+}
+
 /// An event that is the same of every module.
 fn plain(name: &str) -> Value {
     let message = || text("What happened, for people.");
     match name {
-        "joined" => {
-            let words = "The first line: the participant has joined.";
-            let session = text("The session that the participant belongs to.");
-            let app = text("The app that the participant is of, to the app itself.");
-            let dependent = json!({
-                "type": "boolean",
-                "description": "Whether the claim is kept for what depends on it, as was asked.",
-            });
-            let joined = with(event(name, words, [("session", session)]), "app", app);
-            with(joined, "dependent", dependent)
-        }
+        "joined" => joined(),
         "waiting" => {
             let words = "The participant stands in line.";
             event(name, words, [("path", text("Its contender znode."))])
