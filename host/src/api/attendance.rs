@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::dependence::Dependence;
-use super::lines::Happening;
+use super::lines::{Happening, ticks};
 use crate::guest::Arguments;
 use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
 use crate::registry::App;
@@ -315,9 +315,7 @@ struct Teller<'a> {
 impl<'a> Teller<'a> {
     fn new(attendance: &'a Attendance, stream: Option<Stream>) -> Self {
         let stream = stream.map(|stream| {
-            let mut alive = interval(stream.alive);
-            alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            alive.reset();
+            let alive = ticks(stream.alive);
             (stream, alive)
         });
         let (waiting, since) = (VecDeque::new(), Instant::now());
@@ -387,8 +385,7 @@ impl<'a> Teller<'a> {
     }
 
     fn tell_alive(&mut self, dropped: u64) {
-        let alive = Happening::new("alive");
-        self.tell(if dropped > 0 { alive.with("dropped", dropped) } else { alive });
+        self.tell(Happening::alive(dropped));
     }
 
     fn is_flushed(&self) -> bool {
@@ -414,13 +411,9 @@ impl<'a> Teller<'a> {
                 {
                     deadline = dependence.tell(deadline);
                 }
-                // It may have waited for so long that what it says is not true any more.
-                if happening.says_held() && deadline.is_none() {
-                    return;
+                if let Some(happening) = happening.told_now(deadline) {
+                    place.send(happening.line(recipe, participant.id()));
                 }
-                let happening =
-                    if happening.is_dated() { happening.until(deadline) } else { happening };
-                place.send(happening.line(recipe, participant.id()));
             }
             Ok(Err(_closed)) => self.give_up(),
             Err(_elapsed) => {

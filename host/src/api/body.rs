@@ -21,11 +21,10 @@ pub(super) const MOST: usize = 3 << 19;
 /// An app on this machine sends a megabyte in some milliseconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Longest time that an app can ask to wait, renew or give up in: whoever means longer means for
-/// ever, and leaves it out.
+/// The longest duration that an app can ask for. An app that means for ever leaves the duration out.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// The body as JSON; null where there is none.
+/// The body as JSON; null if the request has no body.
 pub(super) async fn read(request: Request<Body>) -> Result<Value, Problem> {
     let limited = Limited::new(request.into_body(), MOST).collect();
     let body = tokio::time::timeout(LIMIT, limited).await.map_err(|_| Problem::too_slow())?;

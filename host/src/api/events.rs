@@ -9,13 +9,12 @@ use bytes::Bytes;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::body::Asked;
 use super::caller::Caller;
 use super::desk::{Desk, may_see};
-use super::lines::{Happening, StreamOptions, lines};
+use super::lines::{Happening, StreamOptions, lines, ticks};
 use super::problem::Problem;
 use super::routes::only;
 use crate::logbook::Logbook;
@@ -46,9 +45,7 @@ async fn follow(
     let mut follower = presence.follow();
     let session = format!("{:#x}", presence.session());
     let mut next = Some(Happening::new("joined").with("session", session));
-    let mut alive = interval(alive);
-    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    alive.reset();
+    let mut alive = ticks(alive);
     let mut is_over = false;
     while !is_over || next.is_some() {
         // Cancel-safe: what is next is kept until there is a place for it, notices stay queued.
@@ -57,19 +54,16 @@ async fn follow(
             () = lines.closed() => return,
             place = lines.reserve(), if next.is_some() => {
                 let (Ok(place), Some(happening)) = (place, next.take()) else { return };
-                let deadline = presence.tenure();
-                let happening =
-                    if happening.is_dated() { happening.until(deadline) } else { happening };
-                place.send(happening.line(recipe, presence.id()));
+                if let Some(happening) = happening.told_now(presence.tenure()) {
+                    place.send(happening.line(recipe, presence.id()));
+                }
             }
             notice = follower.next(), if next.is_none() => match notice {
                 Some(notice) => next = Some(Happening::of(&notice)),
                 None => is_over = true,
             },
             _ = alive.tick(), if next.is_none() => {
-                let alive = Happening::new("alive");
-                let dropped = follower.dropped();
-                next = Some(if dropped > 0 { alive.with("dropped", dropped) } else { alive });
+                next = Some(Happening::alive(follower.dropped()));
             }
             // The last to be told is the end, unless somebody does not read.
             () = stopping.cancelled(), if lines.capacity() == 0 => return,
@@ -104,9 +98,7 @@ async fn follow_all(
     alive: Duration,
     lines: &mpsc::Sender<Bytes>,
 ) {
-    let mut alive = interval(alive);
-    alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    alive.reset();
+    let mut alive = ticks(alive);
     let mut dropped = 0;
     loop {
         let line = tokio::select! {
@@ -122,11 +114,7 @@ async fn follow_all(
                 }
                 Err(RecvError::Closed) => return,
             },
-            _ = alive.tick() => {
-                let alive = Happening::new("alive");
-                let alive = if dropped > 0 { alive.with("dropped", dropped) } else { alive };
-                alive.line_of_all()
-            }
+            _ = alive.tick() => Happening::alive(dropped).line_of_all(),
         };
         if lines.send(line).await.is_err() {
             return;

@@ -45,7 +45,8 @@ pub(super) async fn pass(
 
 impl Gate {
     fn check(&self, headers: &HeaderMap) -> Result<(), Problem> {
-        // A name that resolves to this machine only for an attacker's page is none of ours.
+        // An attacker can have a name of its own resolve to this machine, so that a browser takes this
+        // host for the attacker's. Such a name is not among ours.
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let host = host.unwrap_or_default().to_ascii_lowercase();
         if !self.hosts.contains(&host) {

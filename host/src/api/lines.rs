@@ -13,6 +13,7 @@ use http_body::Frame;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use tokio::time::{Interval, MissedTickBehavior};
 
 use super::body;
 use super::problem::Problem;
@@ -52,6 +53,14 @@ pub(super) fn interval(asked: Option<&str>) -> Result<Duration, Problem> {
     }
 }
 
+/// When a stream says that it is alive; a tick that comes late does not hurry the next ones.
+pub(super) fn ticks(period: Duration) -> Interval {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks.reset();
+    ticks
+}
+
 /// An instant of the clock that all processes of a machine share, in milliseconds.
 pub(super) fn millis(instant: Boottime) -> Value {
     unsigned(instant.as_nanos() / 1_000_000)
@@ -74,9 +83,19 @@ impl Happening {
         self
     }
 
-    /// Whether it says that something is held.
-    pub(super) fn says_held(&self) -> bool {
-        self.event == "held"
+    /// The stream is alive, and has missed so much.
+    pub(super) fn alive(dropped: u64) -> Self {
+        let alive = Happening::new("alive");
+        if dropped > 0 { alive.with("dropped", dropped) } else { alive }
+    }
+
+    /// What is told now of what happened a while ago, where what is held may be relied on until this
+    /// deadline. None if it says that something is held and nothing is any more.
+    pub(super) fn told_now(self, deadline: Option<Boottime>) -> Option<Self> {
+        if self.event == "held" && deadline.is_none() {
+            return None;
+        }
+        Some(if self.is_dated() { self.until(deadline) } else { self })
     }
 
     /// Whether it says until when what is held may be relied on.
@@ -86,7 +105,7 @@ impl Happening {
 
     /// Says until when what is held may be relied on without hearing more, on the clock that all
     /// processes of a machine share.
-    pub(super) fn until(self, deadline: Option<Boottime>) -> Self {
+    fn until(self, deadline: Option<Boottime>) -> Self {
         match deadline {
             Some(deadline) => self.with("deadline-boottime-ms", millis(deadline)),
             None => self,

@@ -21,7 +21,7 @@ pub enum BindError {
     /// There is something else of that name.
     #[error("{} is there and is no socket: move it away, or name another `socket` in [api]", .0.display())]
     NoSocket(PathBuf),
-    /// Whoever can write to the directory, or has it, could put another socket in its place.
+    /// Another user can write to the directory, or owns it, and so could put another socket there.
     #[error(
         "another user can write to {}, and so could serve apps in wok's place: name a `socket` in \
          [api] in a directory of this user's own",
