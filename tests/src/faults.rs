@@ -9,6 +9,7 @@ mod ground;
 mod party;
 mod plays;
 mod stage;
+mod transacting;
 
 pub use self::ground::{Fault, Ground};
 pub use self::plays::play;

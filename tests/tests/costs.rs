@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use table::{Call, Cost, ITS, Who};
+use table::{ANSWERS, Call, Cost, Who};
 use wok::modules::stock_names;
 use wok::participant::{Follower, Participant};
 use wok::session::{Request, SeatLimits};
@@ -31,7 +31,8 @@ struct Scene {
     proxy: Proxy,
     counted: (Participant, Follower),
     other: (Participant, Follower),
-    /// What the other one was answered last.
+    /// What each of them was answered last, if that was something.
+    own_answer: Value,
     its_answer: Value,
 }
 
@@ -45,7 +46,8 @@ impl Scene {
             config => stock.configured(config.clone()),
         };
         let (counted, other) = (stock.join()?, stock.join()?);
-        Ok(Scene { stock, path, proxy, counted, other, its_answer: Value::Null })
+        let (own_answer, its_answer) = (Value::Null, Value::Null);
+        Ok(Scene { stock, path, proxy, counted, other, own_answer, its_answer })
     }
 
     fn about(&self) -> Match {
@@ -82,8 +84,11 @@ impl Scene {
         let arguments = self.resolved(arguments);
         let answer = self.stock.call_with(participant, operation, &arguments).await?;
         let answer = answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))?;
-        if let Who::Other = who {
-            self.its_answer = answer;
+        if !answer.is_null() {
+            match who {
+                Who::Counted => self.own_answer = answer,
+                Who::Other => self.its_answer = answer,
+            }
         }
         Ok(())
     }
@@ -91,8 +96,12 @@ impl Scene {
     fn resolved(&self, arguments: &Value) -> Value {
         let mut arguments = arguments.clone();
         for value in arguments.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
-            if let Some((_, field)) = ITS.iter().find(|(stands, _)| *value == *stands) {
-                *value = self.its_answer[*field].clone();
+            if let Some((_, who, field)) = ANSWERS.iter().find(|(stands, ..)| *value == *stands) {
+                let answer = match who {
+                    Who::Counted => &self.own_answer,
+                    Who::Other => &self.its_answer,
+                };
+                *value = answer.pointer(field).cloned().unwrap_or_default();
             }
         }
         arguments

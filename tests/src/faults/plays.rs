@@ -16,6 +16,7 @@ use super::gathering;
 use super::ground::{Fault, Ground, Places};
 use super::party::{Operation, Recipe, Side};
 use super::stage::{Act, Company, Stage};
+use super::transacting;
 use crate::patience::within;
 
 /// Of those who are struck: short, so that a session that is lost is lost soon.
@@ -83,6 +84,7 @@ fn plays() -> Vec<Play> {
     of_the_election(&mut plays);
     of_those_who_gather(&mut plays);
     of_the_configuration(&mut plays);
+    of_transactions(&mut plays);
     of_those_who_are_there(&mut plays);
     plays
 }
@@ -205,6 +207,16 @@ fn of_the_configuration(plays: &mut Vec<Play>) {
     let all = || vec![set(), get(), plain("snapshot"), plain("observe"), wait(0), remove()];
     for asks in [set(), get(), remove(), plain("snapshot"), plain("observe"), wait(0)] {
         plays.push(Play::asking(&settings, vec![set()], asks, all()));
+    }
+}
+
+fn of_transactions(plays: &mut Vec<Play>) {
+    let name = |operation: &str| format!("two-phase-commit: {operation}");
+    plays.push(Play::new(name("vote"), transacting::voting));
+    plays.push(Play::new(name("outcome"), transacting::awaiting));
+    for operation in ["begin", "transactions", "register", "status", "forget"] {
+        let play = move |stage| transacting::asking(stage, operation);
+        plays.push(Play::new(name(operation), play));
     }
 }
 

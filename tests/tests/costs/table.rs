@@ -6,10 +6,15 @@ use wok_tests::frames::Opcode::{
     RemoveWatches, SetData, Sync,
 };
 
-/// Stand in arguments for fields of what the other participant was answered last.
-pub(super) const ITS: [(&str, &str); 2] = [(ITS_PATH, "path"), (ITS_FENCE, "fence")];
+/// Stand in arguments for what a participant was answered last, or a field of that.
+pub(super) const ANSWERS: [(&str, Who, &str); 3] = [
+    (ITS_PATH, Who::Other, "/path"),
+    (ITS_FENCE, Who::Other, "/fence"),
+    (OWN_ANSWER, Who::Counted, ""),
+];
 const ITS_PATH: &str = "its path";
 const ITS_FENCE: &str = "its fence";
+const OWN_ANSWER: &str = "what the counted one was answered, if that was something";
 
 /// Who calls.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +91,7 @@ pub(super) fn all() -> Vec<Cost> {
     let (queue, urgent) = (queue("queue", &[]), queue("priority-queue", &[&[Sync, List, List]]));
     let claimed = [locks(), several_locks(), semaphore(), election()].concat();
     let shared = [counter(), configuration(), queue, urgent].concat();
-    [claimed, gathering(), shared, members(), instances()].concat()
+    [claimed, gathering(), shared, transactions(), members(), instances()].concat()
 }
 
 /// The holder keeps its lock when it is asked.
@@ -212,6 +217,38 @@ fn configuration() -> Vec<Cost> {
         after("snapshot", &[&[Sync, Read, List, Read, Read]]).after(&["snapshot"]),
         after("observe", &[&[Read]]),
         after("wait", &[&[Read]]).with(json!({ "after": 0 })).behind(&[RemoveWatches]),
+    ]
+}
+
+/// Of two sites, by the participant that has begun the transaction and is the only one that follows it.
+fn transactions() -> Vec<Cost> {
+    let begin = || json!({ "sites": ["a", "b"], "payload": "x", "within-ms": 600_000 });
+    let vote = |site: &str, choice: &str| json!({ "transaction": OWN_ANSWER, "site": site, "choice": choice });
+    let about = || json!({ "transaction": OWN_ANSWER });
+    // The transaction, the decision, who has registered, who is there, and a vote of each site.
+    const LOOK: &[Opcode] = &[Read, Read, List, List, Read, Read];
+    // The transaction, the decision, the two marks of the site, and its vote.
+    const BALLOT: &[Opcode] = &[Read, Read, Exists, Exists, Read];
+    let cost = |operation, trips: &[&'static [Opcode]]| {
+        let cost = Cost::of("two-phase-commit", operation, trips);
+        cost.after_call(Who::Counted, "begin", begin())
+    };
+    let decided = |operation, trips: &[&'static [Opcode]]| {
+        let cost = cost(operation, trips).with(about());
+        cost.after_call(Who::Counted, "vote", vote("a", "abort"))
+    };
+    let last = cost("vote", &[BALLOT, &[Multi], LOOK, &[Multi]]).with(vote("b", "commit"));
+    vec![
+        cost("begin", &[&[Multi, Exists], LOOK]).with(begin()),
+        cost("transactions", &[&[Sync, List], &[Read, Read], &[Read, Read]])
+            .with(json!({ "site": "a" })),
+        cost("register", &[BALLOT, &[Multi, Exists], LOOK])
+            .with(json!({ "transaction": OWN_ANSWER, "site": "a" })),
+        cost("vote", &[BALLOT, &[Multi], LOOK]).with(vote("a", "commit")),
+        last.after_call(Who::Counted, "vote", vote("a", "commit")),
+        decided("outcome", &[&[Read], LOOK]),
+        decided("status", &[&[Read], LOOK]),
+        decided("forget", &[&[Read, Read], &[List, List, Exists], &[Multi]]),
     ]
 }
 

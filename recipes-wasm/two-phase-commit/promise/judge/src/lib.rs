@@ -1,0 +1,130 @@
+//! What a two-phase commit promises.
+//!
+//! | id | pass | broken if |
+//! |---|---|---|
+//! | T1 | `agreement` | somebody is told an outcome that is not the transaction's decision, or before it is made |
+//! | T2 | `validity` | a transaction commits without the vote of each site, or aborts without a reason |
+//! | T3 | `validity` | a decision or a vote is written again, or a vote after the decision |
+//! | T4 | `termination` | somebody waits on for a decision that is made, can be made, or is due |
+//! | T5 | `agreement` | a status shows a vote that was not cast, or another time in doubt than there was |
+//! | C1 | `votes` | a vote is cast that its site has not asked for, or acknowledged and not cast |
+//! | C2 | `refusals` | a call is refused, and neither a fault nor the transaction is the reason |
+//! | C3 | `arrivals` | a site is not told of a transaction that asks it |
+//! | H1 | `polling` | who waits asks the ensemble again and again |
+//!
+//! The ensemble's own log says what was voted and decided.
+
+mod agreement;
+mod arrivals;
+mod log;
+mod polling;
+mod refusals;
+mod termination;
+mod validity;
+mod votes;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use wok_judge::history::{CallId, Entry, What};
+use wok_judge::people::Call;
+use wok_judge::truth::Truth;
+use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each};
+
+use log::{Log, Tx};
+
+/// Nobody holds a transaction.
+const COMMIT: Promise = Promise {
+    noun: "the transaction",
+    asks: &[],
+    waits: &["begin", "transactions", "register", "vote", "outcome", "status", "forget"],
+    stay: Stay::WithCall,
+    events: &[],
+    looks: &[],
+};
+
+/// The judge of transactions.
+#[derive(Debug)]
+pub struct CommitJudge;
+
+impl Judge for CommitJudge {
+    const INVARIANTS: &'static [(&'static str, &'static str)] = &[
+        ("T1", "all who are told the outcome of a transaction are told the same"),
+        ("T2", "it commits only if all its sites have voted so, and aborts only for a reason"),
+        ("T3", "a vote and a decision are written once, and no vote comes after the decision"),
+        (
+            "T4",
+            "who waits for the outcome learns it as soon as it can be known, and by the deadline",
+        ),
+        ("T5", "what a status shows is so, and how long a site was in doubt"),
+        ("C1", "a vote is cast if its site asks for it, and is cast when that is acknowledged"),
+        ("C2", "a call is refused only where a fault or the transaction is the reason"),
+        ("C3", "a site that has asked for transactions is told of others"),
+        ("H1", "who waits is told, and does not ask again and again"),
+    ];
+
+    fn begin(_config: &str) -> Result<Self, String> {
+        Ok(CommitJudge)
+    }
+
+    fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
+        let truth = Truth::of(history);
+        let case = Case::of(history, &truth, &COMMIT);
+        let arguments = arguments(history);
+        let log = Log::of(&case, &arguments);
+        let calls: Vec<Made<'_, '_>> = (case.people.calls().iter())
+            .filter_map(|call| Made::of(&case, &log, &arguments, call))
+            .collect();
+        let mut found = Vec::new();
+        agreement::check(&case, &calls, &log, "T1", "T5", &mut found);
+        validity::check_reasons(&case, &log, "T2", &mut found);
+        validity::check_once(&log, "T3", &mut found);
+        termination::check(&case, &calls, "T4", &mut found);
+        votes::check(&case, &calls, &log, "C1", &mut found);
+        arrivals::check(&case, &arguments, &log, "C3", &mut found);
+        refusals::check(&case, &calls, "C2", &mut found);
+        polling::check(&case, &calls, "H1", &mut found);
+        first_of_each(found)
+    }
+}
+
+/// A call about a transaction.
+pub(crate) struct Made<'c, 'a> {
+    pub(crate) call: &'c Call<'a>,
+    /// The host of its participant, and its session.
+    pub(crate) host: u32,
+    pub(crate) session: i64,
+    pub(crate) tx: &'c Tx<'a>,
+    /// The site and the vote that it names.
+    pub(crate) site: Option<&'a str>,
+    pub(crate) choice: Option<&'a str>,
+}
+
+impl<'c, 'a> Made<'c, 'a> {
+    fn of(
+        case: &'c Case<'a>,
+        log: &'c Log<'a>,
+        arguments: &BTreeMap<CallId, &'a Value>,
+        call: &'c Call<'a>,
+    ) -> Option<Self> {
+        let person = case.people.person(call.who)?;
+        let arguments = arguments.get(&call.id)?;
+        let text = |name: &str| arguments.get(name).and_then(Value::as_str);
+        let tx = log.find(person.mount, text("transaction")?)?;
+        let (host, session) = (person.host, person.session);
+        Some(Made { call, host, session, tx, site: text("site"), choice: text("choice") })
+    }
+}
+
+fn arguments(history: &[Entry]) -> BTreeMap<CallId, &Value> {
+    let of_calls = history.iter().filter_map(|entry| match &entry.what {
+        What::Invoked { call, arguments, .. } => Some((*call, arguments)),
+        _ => None,
+    });
+    of_calls.collect()
+}
+
+wok_judge::export!(CommitJudge);

@@ -1,0 +1,371 @@
+//! The judge accepts what is good, and rejects what breaks a promise by that promise alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use wok_judge::history::{Change, Data, Entry, FaultKind, Outcome, ParticipantId, Told, What};
+use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
+use wok_judge::{Judge, Violation};
+
+use crate::CommitJudge;
+
+/// Of the transaction in these tests.
+const WITHIN_MS: u64 = 120_000;
+
+/// Longer than a call may wait that nothing disturbs.
+const LONG_MS: u64 = 3000;
+
+fn verdict(history: &[Entry]) -> Vec<Violation> {
+    CommitJudge.verdict(history)
+}
+
+#[track_caller]
+fn check(story: &Story, expected: &str) {
+    let found = verdict(&story.entries);
+    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
+    assert_eq!(broken, BTreeSet::from([expected]), "{found:#?}");
+}
+
+fn path(below: &str) -> String {
+    format!("{MOUNT}/tx-7-1{below}")
+}
+
+fn set(below: &str, data: &str) -> Change {
+    let data = Data::from(data.as_bytes().to_vec());
+    Change::DataSet { path: path(below), version: 1, data }
+}
+
+fn ok(value: Value) -> Outcome {
+    Outcome::Ok { value, holds: false }
+}
+
+/// What may happen to a transaction, in the words of these tests.
+trait Transacting {
+    /// The ensemble creates it, for the sites a and b.
+    fn begun(&mut self) -> &mut Self;
+    /// The ensemble writes the site's vote.
+    fn voted(&mut self, who: ParticipantId, site: &str, word: &str) -> &mut Self;
+    fn ask_to_vote(&mut self, who: ParticipantId, site: &str, word: &str) -> &mut Self;
+    /// It asks, and this is done.
+    fn vote(&mut self, who: ParticipantId, site: &str, word: &str) -> &mut Self;
+    fn decided(&mut self, who: ParticipantId, word: &str) -> &mut Self;
+    fn await_outcome(&mut self, who: ParticipantId) -> &mut Self;
+    fn told(&mut self, who: ParticipantId, word: &str) -> &mut Self;
+    fn about(&mut self, who: ParticipantId, operation: &str) -> &mut Self;
+    fn refused(&mut self, who: ParticipantId, error: Value) -> &mut Self;
+}
+
+impl Transacting for Story {
+    fn begun(&mut self) -> &mut Self {
+        let terms = format!("within {WITHIN_MS} ms\na\nb");
+        let (path, data) = (path(""), Data::from(terms.into_bytes()));
+        self.commit(session(1), vec![Change::Created { path, ephemeral_owner: 0, data }])
+    }
+
+    fn voted(&mut self, who: ParticipantId, site: &str, word: &str) -> &mut Self {
+        let mark = Change::Deleted { path: path(&format!("/present/{site}")) };
+        self.commit(session(who), vec![set(&format!("/sites/{site}"), word), set("", "x"), mark])
+    }
+
+    fn ask_to_vote(&mut self, who: ParticipantId, site: &str, word: &str) -> &mut Self {
+        let arguments = json!({ "transaction": "/tx-7-1", "site": site, "choice": word });
+        self.invoke_with(who, "vote", arguments)
+    }
+
+    fn vote(&mut self, who: ParticipantId, site: &str, word: &str) -> &mut Self {
+        self.ask_to_vote(who, site, word).voted(who, site, word).answer(who, ok(Value::Null))
+    }
+
+    fn decided(&mut self, who: ParticipantId, word: &str) -> &mut Self {
+        self.commit(session(who), vec![set("/decision", &format!("{word}\nwhy")), set("", "x")])
+    }
+
+    fn await_outcome(&mut self, who: ParticipantId) -> &mut Self {
+        self.about(who, "outcome")
+    }
+
+    fn told(&mut self, who: ParticipantId, word: &str) -> &mut Self {
+        self.answer(who, ok(json!({ "decision": word, "reason": "why" })))
+    }
+
+    fn about(&mut self, who: ParticipantId, operation: &str) -> &mut Self {
+        self.invoke_with(who, operation, json!({ "transaction": "/tx-7-1", "site": "a" }))
+    }
+
+    fn refused(&mut self, who: ParticipantId, error: Value) -> &mut Self {
+        self.answer(who, Outcome::Err { value: error, holds: false })
+    }
+}
+
+/// Everything that can go right with a transaction.
+fn good() -> Story {
+    let mut story = Story::new();
+    story.begun().invoke_with(2, "transactions", json!({ "site": "a" }));
+    story.answer(2, ok(json!([{ "path": "/tx-7-1", "payload": "", "deadline-ms": 1 }])));
+    let registered = created(&path("/registered/a"), 0);
+    story.about(2, "register").commit(session(2), vec![registered]).answer(2, ok(Value::Null));
+    story.vote(2, "a", "commit").await_outcome(1).wait(LONG_MS).await_outcome(2);
+    story.about(3, "status");
+    let sites = json!([{ "site": "a", "vote": "commit", "in-doubt-ms": null },
+        { "site": "b", "vote": null, "in-doubt-ms": null }]);
+    story.answer(3, ok(json!({ "outcome": null, "sites": sites })));
+    story.ask_to_vote(3, "b", "commit").voted(3, "b", "commit").decided(1, "commit");
+    story.answer(3, ok(Value::Null)).told(1, "commit").told(2, "commit");
+    let detail = [("transaction", "/tx-7-1"), ("decision", "commit")];
+    let detail = detail.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let event = "decided".to_owned();
+    story.tell(3, Told::Emitted { event, detail: BTreeMap::from(detail) });
+    // The same vote again is the same; another one is refused.
+    story.ask_to_vote(3, "b", "commit").answer(3, ok(Value::Null));
+    story.ask_to_vote(3, "b", "abort").refused(3, json!({ "invalid": "voted" }));
+    story.about(1, "forget").commit(session(1), vec![Change::Deleted { path: path("") }]);
+    story.answer(1, ok(Value::Null)).await_outcome(2).refused(2, json!("no-node"));
+    story.push(What::Calm).leave(1).leave(2);
+    story
+}
+
+#[test]
+fn good_runs_are_good_wherever_they_are_cut_off() {
+    let story = good();
+    for length in 0..=story.entries.len() {
+        let found = verdict(&story.entries[..length]);
+        assert_eq!(found, [], "the first {length} entries");
+    }
+}
+
+#[test]
+fn a_history_without_its_beginning_does_not_confuse_the_judge() {
+    for story in [good_lock(), good_election(), good()] {
+        for from in 0..story.entries.len() {
+            verdict(&story.entries[from..]);
+        }
+    }
+}
+
+#[test]
+fn t1_who_is_told_another_outcome_is_rejected() {
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "abort").decided(1, "abort").await_outcome(3);
+    check(story.told(3, "commit"), "T1");
+}
+
+#[test]
+fn t1_who_is_told_before_it_is_decided_is_rejected() {
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "abort").await_outcome(3).told(3, "abort");
+    check(story.decided(1, "abort"), "T1");
+}
+
+#[test]
+fn t2_a_commit_without_a_vote_is_rejected() {
+    let mut story = Story::new();
+    check(story.begun().vote(2, "a", "commit").decided(1, "commit"), "T2");
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit").vote(3, "b", "abort");
+    check(story.decided(1, "commit"), "T2");
+}
+
+#[test]
+fn t2_an_abort_without_a_reason_is_rejected() {
+    let mut story = Story::new();
+    check(story.begun().vote(2, "a", "commit").decided(1, "abort"), "T2");
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit").vote(3, "b", "commit");
+    check(story.decided(1, "abort"), "T2");
+}
+
+#[test]
+fn t2_a_deadline_or_a_death_is_a_reason_and_a_clock_that_jumped() {
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit").wait(WITHIN_MS).decided(1, "abort");
+    assert_eq!(verdict(&story.entries), []);
+    let mut story = Story::new();
+    let gone = Change::Deleted { path: path("/present/b") };
+    story.begun().vote(2, "a", "commit").commit(session(3), vec![gone]).decided(1, "abort");
+    assert_eq!(verdict(&story.entries), []);
+    let mut story = Story::new();
+    story.begun().fault(FaultKind::ClockJump, 1).decided(1, "abort");
+    assert_eq!(verdict(&story.entries), []);
+}
+
+#[test]
+fn t2_the_time_is_counted_from_when_the_leader_may_have_stamped_the_creation() {
+    let asked = json!({ "sites": ["a", "b"], "payload": "", "within-ms": WITHIN_MS });
+    let mut story = Story::new();
+    story.invoke_with(1, "begin", asked).wait(LONG_MS).begun().wait(WITHIN_MS - LONG_MS);
+    story.decided(1, "abort");
+    assert_eq!(verdict(&story.entries), []);
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit").wait(WITHIN_MS - LONG_MS);
+    check(story.decided(1, "abort"), "T2");
+}
+
+#[test]
+fn t3_a_second_decision_is_rejected() {
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "abort").decided(1, "abort");
+    check(story.decided(2, "abort"), "T3");
+}
+
+#[test]
+fn t3_a_second_vote_and_one_after_the_decision_are_rejected() {
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit");
+    check(story.vote(2, "a", "commit"), "T3");
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "abort").decided(1, "abort");
+    check(story.vote(3, "b", "commit"), "T3");
+}
+
+#[test]
+fn t4_who_waits_on_when_it_can_be_decided_is_rejected() {
+    let votes = [("commit", "commit"), ("abort", "abort"), ("commit", "abort")];
+    for (a, b) in votes {
+        let mut story = Story::new();
+        story.begun().await_outcome(1).vote(2, "a", a).vote(3, "b", b).wait(LONG_MS);
+        check(story.about(3, "status"), "T4");
+    }
+}
+
+#[test]
+fn t4_who_waits_on_after_the_deadline_is_rejected_and_not_before() {
+    let mut story = Story::new();
+    story.begun().await_outcome(1).vote(2, "a", "commit").wait(WITHIN_MS - LONG_MS);
+    story.about(3, "status");
+    assert_eq!(verdict(&story.entries), []);
+    check(story.wait(2 * LONG_MS).answer(3, Outcome::Cancelled), "T4");
+}
+
+#[test]
+fn t4_who_waits_for_a_dead_site_is_rejected_once_faults_are_over() {
+    let mut story = Story::new();
+    let gone = Change::Deleted { path: path("/present/b") };
+    story.begun().await_outcome(1).fault(FaultKind::LostBefore, 2);
+    story.commit(session(3), vec![gone]).wait(TIMEOUT_MS).about(3, "status");
+    assert_eq!(verdict(&story.entries), []);
+    check(story.wait(TIMEOUT_MS + 6000).answer(3, Outcome::Cancelled), "T4");
+}
+
+#[test]
+fn t4_a_site_that_died_and_came_back_may_be_waited_for() {
+    for comes_back in ["registers", "votes"] {
+        let mut story = Story::new();
+        let mark = path("/present/b");
+        story.begun().commit(session(3), vec![created(&mark, session(3))]);
+        story.commit(session(3), vec![Change::Deleted { path: mark.clone() }]).await_outcome(1);
+        match comes_back {
+            "votes" => story.vote(3, "b", "commit"),
+            _ => story.commit(session(3), vec![created(&mark, session(3))]),
+        };
+        story.wait(WITHIN_MS / 2).about(3, "status");
+        assert_eq!(verdict(&story.entries), [], "{comes_back}");
+        // What it has voted since cannot be left out.
+        if comes_back == "votes" {
+            check(story.decided(1, "abort"), "T2");
+        }
+    }
+}
+
+#[test]
+fn t5_a_status_with_a_vote_that_was_not_cast_is_rejected() {
+    let mut story = Story::new();
+    story.begun().about(3, "status");
+    let sites = json!([{ "site": "a", "vote": "commit" }, { "site": "b", "vote": null }]);
+    check(story.answer(3, ok(json!({ "outcome": null, "sites": sites }))), "T5");
+}
+
+#[test]
+fn t5_another_time_in_doubt_is_rejected() {
+    let mut story = Story::new();
+    story.begun().vote(2, "a", "commit").wait(20_000).vote(3, "b", "abort").decided(1, "abort");
+    let sites = json!([{ "site": "a", "vote": "commit", "in-doubt-ms": 10 },
+        { "site": "b", "vote": "abort", "in-doubt-ms": null }]);
+    let shown = json!({ "outcome": { "decision": "abort" }, "sites": sites });
+    check(story.about(3, "status").answer(3, ok(shown)), "T5");
+}
+
+#[test]
+fn t5_the_time_in_doubt_is_counted_from_when_the_leader_may_have_stamped_the_vote() {
+    for (shown_ms, is_good) in [(20_000, true), (10_002, true), (0, false), (40_000, false)] {
+        let mut story = Story::new();
+        story.begun().ask_to_vote(2, "a", "commit").wait(10_000).voted(2, "a", "commit");
+        story.answer(2, ok(Value::Null)).wait(10_000).vote(3, "b", "abort").decided(1, "abort");
+        let sites = json!([{ "site": "a", "vote": "commit", "in-doubt-ms": shown_ms },
+            { "site": "b", "vote": "abort", "in-doubt-ms": null }]);
+        let shown = json!({ "outcome": { "decision": "abort" }, "sites": sites });
+        story.about(3, "status").answer(3, ok(shown));
+        match is_good {
+            true => assert_eq!(verdict(&story.entries), [], "{shown_ms}"),
+            false => check(&story, "T5"),
+        }
+    }
+}
+
+#[test]
+fn c1_votes_are_those_that_were_asked_for() {
+    let mut story = Story::new();
+    check(story.begun().ask_to_vote(2, "a", "commit").voted(2, "b", "commit"), "C1");
+    let mut story = Story::new();
+    check(story.begun().ask_to_vote(2, "a", "commit").voted(2, "a", "abort"), "C1");
+    let mut story = Story::new();
+    story.begun().ask_to_vote(2, "a", "commit");
+    check(story.answer(2, ok(Value::Null)), "C1");
+}
+
+#[test]
+fn c1_a_transaction_that_nobody_has_begun_is_rejected() {
+    let mut story = Story::new();
+    story.begun().invoke_with(2, "transactions", json!({ "site": "a" }));
+    check(story.answer(2, ok(json!([{ "path": "/tx-7-2" }]))), "C1");
+}
+
+#[test]
+fn c2_who_is_refused_without_a_reason_is_rejected() {
+    let refusals = [
+        ("vote", json!({ "invalid": "voted" })),
+        ("register", json!("node-exists")),
+        ("vote", json!("node-exists")),
+        ("outcome", json!("no-node")),
+        ("status", json!({ "over-limit": "" })),
+        ("transactions", json!("no-node")),
+    ];
+    for (operation, error) in refusals {
+        let mut story = Story::new();
+        check(story.begun().about(2, operation).refused(2, error), "C2");
+    }
+}
+
+#[test]
+fn c2_where_somebody_has_registered_for_a_site_another_one_may_be_refused() {
+    for operation in ["register", "vote"] {
+        let mut story = Story::new();
+        let mark = created(&path("/present/a"), session(1));
+        story.begun().about(2, operation).commit(session(1), vec![mark]);
+        story.refused(2, json!("node-exists"));
+        assert_eq!(verdict(&story.entries), [], "{operation}");
+    }
+}
+
+#[test]
+fn c3_a_site_that_is_not_told_of_a_transaction_is_rejected() {
+    let mut story = Story::new();
+    story.invoke_with(2, "transactions", json!({ "site": "a" })).answer(2, ok(json!([])));
+    story.begun().wait(LONG_MS).about(3, "status");
+    check(&story, "C3");
+    let mut story = Story::new();
+    story.invoke_with(2, "transactions", json!({ "site": "a" })).answer(2, ok(json!([])));
+    let detail = BTreeMap::from([("transaction".to_owned(), "/tx-7-1".to_owned())]);
+    story.begun().tell(2, Told::Emitted { event: "asked".to_owned(), detail });
+    story.wait(LONG_MS).about(3, "status");
+    assert_eq!(verdict(&story.entries), []);
+}
+
+#[test]
+fn h1_who_asks_again_and_again_is_rejected() {
+    let mut story = Story::new();
+    story.begun().await_outcome(1);
+    for _ in 0..40 {
+        story.ask(1, "pipeline", MOUNT).answer_ask(1, None);
+    }
+    check(story.vote(2, "a", "abort").decided(1, "abort").told(1, "abort"), "H1");
+}
