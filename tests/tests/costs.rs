@@ -135,14 +135,20 @@ impl Scene {
         stall();
         let (answer, ()) = tokio::try_join!(calling, letting_through)?;
         ensure!(answer.value.is_ok(), "answered {:?}", answer.value);
-        let expected: Vec<Opcode> =
-            cost.trips.iter().copied().chain([cost.behind]).flatten().copied().collect();
-        self.until_sent(expected.len()).await?;
+        let waited_for = cost.trips.concat();
+        let count = waited_for.len() + cost.behind.len();
+        self.until_sent(count).await?;
         self.until_answered().await?;
-        let sent = self.sent();
-        let (known, more) = sent.split_at(expected.len().min(sent.len()));
+        let mut sent = self.sent();
+        let more = sent.split_off(count.min(sent.len()));
         let looks = more.iter().all(|opcode| cost.changes_a_claim && *opcode == Opcode::GetData);
-        ensure!(known == expected && looks, "{}; expected: {expected:?}", self.story());
+        let behind = sent.split_off(waited_for.len().min(sent.len()));
+        ensure!(
+            sent == waited_for && in_order(behind) == in_order(cost.behind.to_vec()) && looks,
+            "{}; expected: {waited_for:?}, and behind them {:?}",
+            self.story(),
+            cost.behind
+        );
         Ok(())
     }
 
@@ -155,6 +161,12 @@ impl Scene {
         }
         Ok(())
     }
+}
+
+/// Any order, but the same for the same requests.
+fn in_order(mut opcodes: Vec<Opcode>) -> Vec<Opcode> {
+    opcodes.sort_by_key(|opcode| format!("{opcode:?}"));
+    opcodes
 }
 
 #[tokio::test]

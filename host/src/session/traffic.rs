@@ -183,13 +183,19 @@ impl Traffic {
         }
     }
 
-    /// Learns the size of an own ephemeral znode from the answer to its create, which alone tells the
-    /// path of a sequential one. The read that confirms a claim follows as soon as the line allows.
+    /// Learns the size of an own znode from the answer to its create, which alone tells the path of a
+    /// sequential one. The read that confirms a claim follows as soon as the line allows, and one
+    /// that looks at all that a `multi` has created does at once. Others may write to it first, as
+    /// they may between two reads.
     fn learn_created(&self, written: &Written) {
-        if let Written::Created(path, stat) = written
-            && stat.ephemeral_owner != 0
-        {
-            self.know(path, data_length(stat));
+        let Written::Created(path, stat) = written else { return };
+        self.know(path, data_length(stat));
+        if stat.ephemeral_owner == 0 {
+            let list = self.list(path);
+            let mut sizes = self.sizes();
+            if sizes.of(list).is_none() {
+                sizes.set(list, 0);
+            }
         }
     }
 
@@ -332,7 +338,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_own_ephemeral_is_known_from_the_answer_to_its_create() {
+    async fn an_own_znode_is_known_from_the_answer_to_its_create() {
         let traffic = Traffic::default();
         let written = |path: &str, ephemeral_owner| {
             let stat = Stat { data_length: 10, ephemeral_owner, ..Stat::default() };
@@ -350,8 +356,10 @@ mod tests {
         let parts = vec![written("/line-8", 1), written("/line-9", 0)];
         teach(&traffic, multi, Reply::Multi(parts)).await;
         assert_eq!(counted(&traffic, &vec![data("/line-8"); 128]), 128);
-        // A znode that lasts is not learned: others write to it before it is read.
-        assert_eq!(counted(&traffic, &vec![data("/line-9"); 128]), 4);
+        assert_eq!(counted(&traffic, &vec![data("/line-9"); 128]), 128);
+        // One that may have children has none yet.
+        assert_eq!(counted(&traffic, &vec![list("/line-9"); 16]), WINDOW_LISTS);
+        assert_eq!(counted(&traffic, &vec![list("/line-8"); 16]), 1);
     }
 
     #[tokio::test]

@@ -44,7 +44,7 @@ pub(super) struct Cost {
     pub(super) arguments: Value,
     /// What the caller waits for: each trip's requests go together, and the next trip's need a reply.
     pub(super) trips: Vec<&'static [Opcode]>,
-    /// What goes behind the answer, for which nobody waits.
+    /// What goes behind the answer, for which nobody waits, in any order.
     pub(super) behind: &'static [Opcode],
     /// Whether the data of a claimed znode change: then those who watch it read it, once or more.
     pub(super) changes_a_claim: bool,
@@ -237,7 +237,9 @@ fn transactions() -> Vec<Cost> {
         let cost = cost(operation, trips).with(about());
         cost.after_call(Who::Counted, "vote", vote("a", "abort"))
     };
+    // The coordinator's mark goes, if it is still its own.
     let last = cost("vote", &[BALLOT, &[Multi], LOOK, &[Multi]]).with(vote("b", "commit"));
+    let last = last.behind(&[Sync, Exists, Delete, RemoveWatches]);
     vec![
         cost("begin", &[&[Multi, Exists], LOOK]).with(begin()),
         cost("transactions", &[&[Sync, List], &[Read, Read], &[Read, Read]])
@@ -246,7 +248,7 @@ fn transactions() -> Vec<Cost> {
             .with(json!({ "transaction": OWN_ANSWER, "site": "a" })),
         cost("vote", &[BALLOT, &[Multi], LOOK]).with(vote("a", "commit")),
         last.after_call(Who::Counted, "vote", vote("a", "commit")),
-        decided("outcome", &[&[Read], LOOK]),
+        decided("outcome", &[&[Read], LOOK]).behind(&[RemoveWatches; 2]),
         decided("status", &[&[Read], LOOK]),
         decided("forget", &[&[Read, Read], &[List, List, Exists], &[Multi]]),
     ]

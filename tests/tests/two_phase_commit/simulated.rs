@@ -36,11 +36,15 @@ fn on(host: usize, notify: &str, steps: &[Value]) -> Value {
     json!({ "host": host, "config": { "notify": notify }, "steps": steps })
 }
 
-/// Begins the transaction of `a` and `b`, and waits for its outcome.
-fn coordinator(notify: &str) -> Value {
+/// Begins the transaction of `a` and `b`.
+fn begin() -> Value {
     let terms = json!({ "sites": ["a", "b"], "payload": "x", "within-ms": WITHIN_MS });
-    let outcome = call("outcome", json!({ "transaction": "$tx" }));
-    on(0, notify, &[bound("begin", terms, "tx"), outcome])
+    bound("begin", terms, "tx")
+}
+
+/// Begins it, and waits for its outcome.
+fn coordinator(notify: &str) -> Value {
+    on(0, notify, &[begin(), call("outcome", json!({ "transaction": "$tx" }))])
 }
 
 /// Looks after so many milliseconds what the site is asked, and does that.
@@ -302,10 +306,12 @@ fn a_server_that_is_behind_denies_no_transaction() -> Result<()> {
                 };
                 on(1, "all-sites", &[rest(after_ms), call(operation, arguments)])
             };
-            let lags = [fault("lag", server, json!({ "at": { "ms": 1 } }), 4000)];
-            let alone = [coordinator("all-sites"), on(1, "all-sites", &[rest(1)])];
+            // Both have their sessions by then.
+            let lags = [fault("lag", server, json!({ "at": { "ms": 500 } }), 4000)];
+            let begins = on(0, "all-sites", &[rest(1000), begin()]);
+            let alone = [begins.clone(), on(1, "all-sites", &[rest(1)])];
             let (tx, at_ms) = begun(&play(&subject, seed, &alone, &lags)?)?;
-            let both = [coordinator("all-sites"), asks(&tx, at_ms + 2)];
+            let both = [begins, asks(&tx, at_ms)];
             let verdict = play(&subject, seed, &both, &lags)?;
             ensure!(begun(&verdict)?.0 == tx, "another transaction than without who asks");
             met += usize::from(caught_up(&verdict));
