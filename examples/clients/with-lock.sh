@@ -28,7 +28,7 @@ with_lock() (
             "${wok[@]}" --max-time 1 -X DELETE "http://wok/v1/participants/$participant" > /dev/null
     }
 
-    joined=$("${wok[@]}" "http://wok/v1/recipes/$recipe/join" \
+    joined=$("${wok[@]}" --show-error "http://wok/v1/recipes/$recipe/join" \
         --json "{\"call\": \"acquire\", \"detached\": true, \"lease\": \"10s\", \"app\": \"pid $$\"}") ||
         { echo "with_lock: $recipe: $joined" >&2 && exit 1; }
     [[ $joined =~ \"participant\":\"([0-9a-f]+) ]] && participant=${BASH_REMATCH[1]}

@@ -91,12 +91,9 @@ pub async fn round(
     }
     commands_run(&order, "A", holder.commands).await?;
     let mut waiter = kind.start(ground.waiter(&places), timeout, &path, &order, "B")?;
-    eventually("the next in line", async || {
-        let waiting = said(&waiter).iter().filter(|line| line.contains("standing in line")).count();
-        Ok((waiting >= waiter.commands).then_some(()))
-    })
-    .await
-    .with_context(|| format!("{:?}", said(&waiter)))?;
+    eventually("the next in line", async || Ok(waiter.is_in_line().await?.then_some(())))
+        .await
+        .with_context(|| format!("A: {:?}\nB: {:?}", said(&holder), said(&waiter)))?;
     ground.cut(cut, &places, timeout).await?;
     if cut.is_lasting() {
         // Twice what is patience elsewhere: servers notice after ten seconds, hold an election, and

@@ -19,9 +19,15 @@ use wok_tests::partition::{Cut, Ground, Kind, round};
 #[tokio::test]
 async fn a_host_cut_off_with_a_follower_or_the_leader_stops_before_the_next_begins() -> Result<()> {
     let ground = Ground::new().await?;
-    for cut in [Cut::WithFollower, Cut::WithLeader] {
-        let gap = round(&ground, cut, Kind::Lock, Duration::from_secs(4)).await?;
-        ensure!(gap.is_some(), "{cut:?}: nobody held after the cut");
+    let hosts = [
+        (Cut::WithFollower, Kind::Lock),
+        (Cut::WithLeader, Kind::Lock),
+        // Here it is apps that are told, and stop by themselves.
+        (Cut::WithFollower, Kind::Apps),
+    ];
+    for (cut, kind) in hosts {
+        let gap = round(&ground, cut, kind, Duration::from_secs(4)).await?;
+        ensure!(gap.is_some(), "{cut:?}, {kind:?}: nobody held after the cut");
     }
     Ok(())
 }

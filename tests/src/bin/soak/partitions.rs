@@ -13,7 +13,7 @@ const TIMEOUTS: [u64; 3] = [4, 10, 30];
 /// Plays all lanes side by side: they spend their time waiting.
 pub(crate) fn play(options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let lanes = [Kind::Lock, Kind::Daemon]
+    let lanes = [Kind::Lock, Kind::Daemon, Kind::Apps]
         .into_iter()
         .flat_map(|kind| TIMEOUTS.into_iter().map(move |timeout| lane(options, kind, timeout)));
     runtime.block_on(futures_util::future::try_join_all(lanes)).map(drop)
