@@ -1,5 +1,6 @@
-//! Builds the stock recipes and the judges of their promises, and embeds them, with their sources and
-//! those of what `wok new` writes beside them. Their names are those of their directories.
+//! Builds the stock recipes and embeds them; for the simulator the judges of their promises as well, and
+//! for the command line their sources and those of what `wok new` writes beside them. Their names are
+//! those of their directories.
 
 use std::env;
 use std::error::Error;
@@ -38,13 +39,21 @@ fn pack_relocations() {
     }
 }
 
+/// Whether the package is built with that feature.
+fn has(feature: &str) -> bool {
+    env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
+}
+
 fn embed() -> Result<(), wok_build::Error> {
     wok_build::embed(wok_build::Embedding {
         crates: "../recipes-wasm",
         table: "recipes.rs",
         ready_made: "WOK_RECIPES_DIR",
-        judges: "judges.rs",
+        judges: has("SIMULATION").then_some("judges.rs"),
     })?;
+    if !has("COMMAND_LINE") {
+        return Ok(());
+    }
     wok_build::embed_sources("recipe_sources.rs", "../recipes-wasm/*")?;
     wok_build::embed_sources("template_sources.rs", "../guest-sdk/templates/*")?;
     wok_build::embed_sources("sdk_sources.rs", "../guest-sdk")?;

@@ -7,7 +7,7 @@ fn main() -> ExitCode {
         crates: "guests",
         table: "guests.rs",
         ready_made: "WOK_TEST_GUESTS_DIR",
-        judges: "judges.rs",
+        judges: Some("judges.rs"),
     };
     match wok_build::embed(guests) {
         Ok(()) => ExitCode::SUCCESS,

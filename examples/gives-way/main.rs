@@ -15,11 +15,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions, user_cache};
 use wok::guardian::{self, Attendance, GuardedCommand};
 use wok::guest::{Limits, Module, Mount};
 use wok::holding::{Acquire, Attempt, CommandEnd, acquire, run_while_held};
-use wok::host::{HostOptions, Sessions, user_cache};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, Held, SeatLimits};
@@ -51,7 +50,7 @@ async fn run() -> Result<()> {
     let steps: u32 = steps.parse().context("how many steps there are")?;
     let command: Vec<OsString> = words.collect();
 
-    let host = Host::new(HostOptions {
+    let host = Base::new(BaseOptions {
         participants: 1,
         memory: 16 << 20,
         cache: user_cache(),
@@ -84,7 +83,7 @@ async fn run() -> Result<()> {
 }
 
 struct Report {
-    host: Host,
+    host: Base,
     module: Module,
     participant: Participant,
     follower: Follower,

@@ -14,11 +14,10 @@ use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions, user_cache};
 use wok::guardian::{self, Attendance, GuardedCommand};
 use wok::guest::{Limits, Mount};
 use wok::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
-use wok::host::{HostOptions, Sessions, user_cache};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, Held, SeatLimits};
@@ -49,7 +48,7 @@ async fn run() -> Result<ExitCode> {
     };
     let command: Vec<OsString> = words.collect();
 
-    let host = Host::new(HostOptions {
+    let host = Base::new(BaseOptions {
         participants: 1,
         memory: 16 << 20,
         cache: user_cache(),
@@ -99,7 +98,7 @@ async fn run() -> Result<ExitCode> {
 
 /// Runs the command; when it says that the index is rebuilt, goes on as a reader.
 async fn serve(
-    host: &Host,
+    host: &Base,
     participant: &Participant,
     follower: &mut Follower,
     held: &Held,

@@ -78,12 +78,6 @@ pub async fn run(
     recipes.join().await;
     apps.join().await;
     epochs.close().await;
-    epochs.host().shut_down().await;
+    epochs.base().shut_down().await;
     Ok(outcome?)
-}
-
-/// Who keeps a participant, in words for other contenders.
-fn owner(recipe: &str) -> String {
-    let host = rustix::system::uname();
-    format!("{recipe}@{} pid {}", host.nodename().to_string_lossy(), std::process::id())
 }

@@ -16,6 +16,7 @@ const MEMO: &str = "WOK_SOFT_NOFILE";
 static BEFORE: OnceLock<u64> = OnceLock::new();
 
 /// Raises the soft limit to the hard one; answers how many there can be, none for no limit.
+#[cfg(feature = "daemon")]
 pub(crate) fn raise() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if let Some(soft) = current
@@ -23,6 +24,7 @@ pub(crate) fn raise() -> Option<u64> {
     {
         match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
             Ok(()) => {
+                // The daemon raises it once, so nothing stands there.
                 BEFORE.set(soft).ok();
                 return maximum;
             }

@@ -5,7 +5,7 @@
 //! their back.
 //!
 //! A session that is full is no reason to refuse: the host opens another one, up to
-//! [`Sessions::most`](crate::host::Sessions). Each is an epoch of its own, with heartbeats, a
+//! [`Sessions::most`](crate::base::Sessions). Each is an epoch of its own, with heartbeats, a
 //! deadline and a janitor of its own, and each participant belongs to exactly one. To ZooKeeper
 //! participants on two sessions of a host are what participants on two hosts are.
 //!
@@ -31,8 +31,8 @@ pub use joining::JoinError;
 pub use open_sessions::Epoch;
 
 use crate::backoff::Backoff;
+use crate::base::Base;
 use crate::config::spell_duration;
-use crate::host::Host;
 use crate::participant::{Follower, Join, Participant};
 use crate::registry::Registry;
 use crate::session::{ConnectError, Session};
@@ -54,7 +54,7 @@ pub struct Joined {
 /// The sessions that are open, and the recipes that can be joined on them.
 #[derive(Debug)]
 pub struct Epochs {
-    host: Host,
+    base: Base,
     recipes: BTreeMap<String, Join>,
     open: Arc<OpenSessions>,
     /// Locked by who opens another session, so that those who find all of them full at the same
@@ -68,9 +68,9 @@ pub struct Epochs {
 impl Epochs {
     /// Without a session, and without recipes. Sessions will live on the runtime that this is called
     /// in.
-    pub fn new(host: Host) -> Self {
+    pub fn new(base: Base) -> Self {
         Epochs {
-            host,
+            base,
             recipes: BTreeMap::new(),
             open: Arc::default(),
             widening: Mutex::default(),
@@ -104,14 +104,14 @@ impl Epochs {
         self.open.sessions()
     }
 
-    /// The host.
-    pub fn host(&self) -> &Host {
-        &self.host
+    /// What the host is built on.
+    pub fn base(&self) -> &Base {
+        &self.base
     }
 
     /// Opens sessions on these servers from now on: `host:port`, separated by commas.
     pub fn connect_to(&mut self, hosts: String) {
-        self.host.connect_to(hosts);
+        self.base.connect_to(hosts);
     }
 
     /// Opens a session, trying every server once. Its end is the caller's to see:
@@ -123,7 +123,7 @@ impl Epochs {
     /// # Cancellation
     /// Nothing is left of a session that is being opened.
     pub async fn open(&self) -> Result<Arc<Session>, ConnectError> {
-        let session = self.host.open_session().await?;
+        let session = self.base.open_session().await?;
         self.begin(&session);
         Ok(session)
     }
@@ -146,7 +146,7 @@ impl Epochs {
     async fn open_sessions(&self, shutdown: &CancellationToken) -> Result<(), ConnectError> {
         let mut backoff = Backoff::default();
         while shutdown.run_until_cancelled(self.open.until_none()).await.is_some() {
-            match shutdown.run_until_cancelled(self.host.open_session()).await {
+            match shutdown.run_until_cancelled(self.base.open_session()).await {
                 None => break,
                 Some(Ok(session)) => {
                     backoff.reset();
@@ -171,7 +171,7 @@ impl Epochs {
         let Some((epoch, open)) = self.open.add(session) else { return };
         let (id, timeout) = (session.id(), spell(session.timing().timeout()));
         tracing::info!(session = format!("{id:#x}"), timeout, open, "connected");
-        let attendant = attendant::attend(Arc::clone(&self.open), epoch, self.host.sessions().idle);
+        let attendant = attendant::attend(Arc::clone(&self.open), epoch, self.base.sessions().idle);
         self.attendants.spawn("session's attendant", attendant);
     }
 

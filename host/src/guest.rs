@@ -39,6 +39,7 @@ mod host_time;
 mod host_zookeeper;
 mod instance;
 mod interface;
+#[cfg(feature = "simulation")]
 mod judge;
 mod limits;
 mod module;
@@ -63,7 +64,9 @@ pub use fault::Fault;
 pub(crate) use instance::in_words;
 pub use instance::{Answer, Instance};
 pub use interface::{Interface, Operation, Parameter};
+#[cfg(feature = "simulation")]
 pub(crate) use judge::history as judged;
+#[cfg(feature = "simulation")]
 pub use judge::{Judge, JudgeError, carried_judge};
 pub use limits::Limits;
 pub use module::{Arguments, Configuration, Module};
@@ -75,4 +78,5 @@ pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance,
 pub use value_type::{Case, Field, Label, Labels, RecordType, TypeName, ValueType, VariantType};
 pub use wit_docs::DocState;
 pub use witness::Witness;
+#[cfg(feature = "simulation")]
 pub(crate) use witness::{HOST_CALLS, KILLED};

@@ -9,9 +9,12 @@ mod acquire;
 mod command;
 mod guarded;
 mod keep;
+mod leave;
 mod told;
 
 pub use acquire::{Acquire, Attempt, acquire};
 pub use command::{CommandEnd, run_while_held};
 pub use guarded::{EndsBy, Instruction, Terms, run_guarded};
 pub use keep::{Keep, Kept};
+pub use leave::leave;
+pub(crate) use leave::until_overdue;

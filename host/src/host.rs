@@ -1,161 +1,235 @@
-//! The host as a library: an engine for modules, and sessions for their participants.
+//! The host in a Rust program: sessions, recipes, and what is held.
+//!
+//! ```no_run
+//! # async fn work(fence: u64) {}
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use std::time::Duration;
+//! use wok::{Call, Host, Recipe};
+//!
+//! let host = Host::builder("zk1:2181,zk2:2181,zk3:2181")
+//!     .recipe("orders", Recipe::new("lock", "/locks/orders"))
+//!     .open()
+//!     .await?;
+//!
+//! let held = host.acquire("orders", Call::new("acquire").timeout(Duration::from_secs(5))).await?;
+//! tokio::select! {
+//!     end = held.lost() => eprintln!("stopped in the middle: {end}"),
+//!     () = work(held.fence()) => held.release().await,
+//! }
+//! host.shut_down().await;
+//! # Ok(()) }
+//! ```
+//!
+//! [`Host::acquire`] joins a recipe and calls an operation until that holds a claim; [`Host::call`]
+//! joins for one operation without a claim; [`Host::join`] gives a [`Participant`] that stays.
+//!
+//! A session that is lost ends what was held on it, and another one follows: the next call goes on
+//! there. Nothing is acquired again by itself, because whoever held has to stop first.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+mod builder;
+mod error;
+mod held;
+mod participant;
+mod recipe;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use serde_json::Value;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
-use crate::guest::{
-    CompileCache, Engine, EngineError, EngineOptions, Limits, Module, ModuleError, Pace,
-};
-use crate::modules::{ModuleSource, SourceError};
-use crate::session::{self, ConnectError, ConnectOptions, Session};
+pub use builder::{Builder, OpenError};
+pub use error::Error;
+pub use held::{Held, HeldEnd};
+pub use participant::Participant;
+pub use recipe::Recipe;
+
+use crate::epochs::{Epochs, JoinError};
+use crate::guest::Arguments;
+use crate::near::near;
+use crate::participant as inner;
+use crate::session::ConnectError;
 use crate::tasks::Tasks;
 
-/// What a host sets aside, and how it reaches ZooKeeper.
-#[derive(Debug, Clone)]
-pub struct HostOptions {
-    /// Participants at a time.
-    pub participants: u32,
-    /// Bytes of memory of the largest participant.
-    pub memory: u64,
-    /// Where compiled modules are kept.
-    pub cache: CompileCache,
-    /// How to reach ZooKeeper.
-    pub connect: ConnectOptions,
-    /// How many sessions to keep there.
-    pub sessions: Sessions,
+/// A host in this process: its sessions with ZooKeeper, and the recipes that can be joined on them.
+///
+/// Dropping it, and all that was got from it, ends everything in the background, as far as the runtime
+/// goes on; [`shut_down`](Host::shut_down) waits for that. What is not told to ZooKeeper any more ends
+/// with the session's timeout.
+#[derive(Debug)]
+pub struct Host {
+    shared: Arc<Shared>,
+    keeper: Tasks,
 }
 
-/// How many sessions a host keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sessions {
-    /// Open at a time: another one is opened when those that are open are full.
-    pub most: u32,
-    /// How long one stays open that nobody uses, beside others.
-    pub idle: Duration,
+/// What a host and all that was got from it share. The last of them ends the host.
+#[derive(Debug)]
+struct Shared {
+    epochs: Arc<Epochs>,
+    shutdown: CancellationToken,
+    /// Why no other session comes, if not because the host is to end.
+    refused: Arc<OnceLock<ConnectError>>,
+    participants: Mutex<BTreeMap<Arc<str>, Weak<inner::Participant>>>,
 }
 
-/// To open a session and to close it are two transactions; an idle one costs a `sync` in every tenth
-/// of its timeout, and one of the server's connections. A minute bridges the pauses of work that
-/// comes in waves, and gives the connection back soon after.
-const IDLE: Duration = Duration::from_secs(60);
-
-impl Sessions {
-    /// So many at a time.
-    pub fn at_most(most: u32) -> Self {
-        Sessions { most, idle: IDLE }
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
     }
 }
 
-/// Why a module cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// It cannot be had.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// It is no module for this host.
-    #[error(transparent)]
-    Module(#[from] ModuleError),
+/// One call of an operation. A text is a call without arguments.
+#[derive(Debug, Clone)]
+pub struct Call {
+    operation: String,
+    arguments: Value,
+    timeout: Option<Duration>,
 }
 
-/// A host of participants.
-#[derive(Debug)]
-pub struct Host {
-    engine: Engine,
-    connect: ConnectOptions,
-    sessions: Sessions,
-    tasks: Tasks,
+impl Call {
+    /// A call of that operation, without arguments, that waits for as long as it takes.
+    pub fn new(operation: impl Into<String>) -> Self {
+        Call { operation: operation.into(), arguments: Value::Null, timeout: None }
+    }
+
+    /// With these arguments, a JSON object by their names. `wok inspect` tells those of a recipe.
+    #[must_use]
+    pub fn arguments(self, arguments: impl Into<Value>) -> Self {
+        Call { arguments: arguments.into(), ..self }
+    }
+
+    /// Gives up after this time, the wait for a session included.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Call { timeout: Some(timeout), ..self }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        // One that is too far to be told never comes.
+        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+}
+
+impl From<&str> for Call {
+    fn from(operation: &str) -> Self {
+        Call::new(operation)
+    }
 }
 
 impl Host {
-    /// Sets a host up, on the runtime it is called in. Nothing connects yet.
+    /// A host that will reach ZooKeeper at these servers: `host:port`, separated by commas.
+    pub fn builder(servers: impl Into<String>) -> Builder {
+        Builder::new(servers.into())
+    }
+
+    /// Joins a recipe and calls an operation until it holds a claim.
     ///
     /// # Errors
-    /// The engine or a thread cannot be had; the error names the config key to change.
-    pub fn new(options: HostOptions) -> Result<Self, EngineError> {
-        let HostOptions { participants, memory, cache, connect, sessions } = options;
-        Ok(Host {
-            engine: Engine::new(&EngineOptions {
-                participants,
-                memory,
-                table_elements: Limits::default().table_elements,
-                cache,
-                pace: Pace::Clock,
-            })?,
-            connect,
-            sessions,
-            tasks: Tasks::on(Handle::current()),
+    /// Nothing is held, and nothing is left of the attempt.
+    ///
+    /// # Cancellation
+    /// Dropping the future withdraws: nothing is left of the attempt, soon.
+    pub async fn acquire(&self, recipe: &str, call: impl Into<Call>) -> Result<Held, Error> {
+        let call = call.into();
+        let (arguments, deadline) = (self.arguments(recipe, &call)?, call.deadline());
+        self.joined(recipe, deadline).await?.acquired(arguments, deadline).await
+    }
+
+    /// Joins a recipe for one operation, and leaves when that has answered.
+    ///
+    /// # Errors
+    /// The operation's own error is [`Error::Refused`]. What is held when the operation answers is given
+    /// back: use [`acquire`](Self::acquire) for that.
+    ///
+    /// # Cancellation
+    /// Dropping the future withdraws the call.
+    pub async fn call(&self, recipe: &str, call: impl Into<Call>) -> Result<Value, Error> {
+        let call = call.into();
+        let (arguments, deadline) = (self.arguments(recipe, &call)?, call.deadline());
+        let participant = self.joined(recipe, deadline).await?;
+        let answer = participant.answered(arguments, deadline).await;
+        participant.leave().await;
+        answer
+    }
+
+    /// Joins a recipe for as long as the participant is kept.
+    ///
+    /// # Errors
+    /// There is no such recipe, or no room, or the host ends. Without a session it waits for one.
+    ///
+    /// # Cancellation
+    /// Nothing is left.
+    pub async fn join(&self, recipe: &str) -> Result<Participant, Error> {
+        self.joined(recipe, None).await
+    }
+
+    /// Ends everything in order: all participants leave, whatever they hold, and the sessions are
+    /// closed. Who still holds is told so by [`Held::lost`], and is waited for: drop it then.
+    ///
+    /// # Cancellation
+    /// It goes on in the background.
+    pub async fn shut_down(self) {
+        self.shared.shutdown.cancel();
+        self.keeper.join().await;
+    }
+
+    fn known(&self, recipe: &str) -> Result<&inner::Join, Error> {
+        let epochs = &self.shared.epochs;
+        epochs.recipe(recipe).ok_or_else(|| {
+            let names = || epochs.recipes().map(|known| known.recipe.as_str());
+            Error::UnknownRecipe {
+                name: recipe.to_owned(),
+                near: near(recipe, names()).map(str::to_owned),
+                known: names().collect::<Vec<_>>().join(", "),
+            }
         })
     }
 
-    /// Loads a module, compiling it unless it is in the cache.
-    ///
-    /// # Errors
-    /// It cannot be had, or it is no module for this host.
-    pub fn load(&self, source: &ModuleSource, pin: Option<&[u8; 32]>) -> Result<Module, LoadError> {
-        load(&self.engine, source, pin)
+    fn arguments(&self, recipe: &str, call: &Call) -> Result<Arguments, Error> {
+        let module = &self.known(recipe)?.module;
+        module.arguments(&call.operation, &call.arguments).map_err(Error::Arguments)
     }
 
-    /// Opens a session, trying every server once. It lives on the runtime that this is called in.
-    ///
-    /// # Errors
-    /// No server could be reached, or a server refused.
-    pub async fn open_session(&self) -> Result<Arc<Session>, ConnectError> {
-        session::open(&self.connect).await.map(Arc::new)
-    }
-
-    /// The host's tasks: participants, and what is done on their behalf.
-    pub fn tasks(&self) -> &Tasks {
-        &self.tasks
-    }
-
-    /// How many sessions it keeps.
-    pub fn sessions(&self) -> Sessions {
-        self.sessions
-    }
-
-    /// The servers that sessions are opened on.
-    pub fn servers(&self) -> &str {
-        &self.connect.hosts
-    }
-
-    /// Opens sessions on these servers from now on: `host:port`, separated by commas.
-    pub fn connect_to(&mut self, hosts: String) {
-        self.connect.hosts = hosts;
-    }
-
-    /// Waits until all participants have ended, which their owners have asked them to.
-    pub async fn shut_down(&self) {
-        self.tasks.join().await;
+    /// Joins on a session; waits for one if there is none.
+    async fn joined(&self, recipe: &str, deadline: Option<Instant>) -> Result<Participant, Error> {
+        let module = self.known(recipe)?.module.clone();
+        let joining = async {
+            while self.shared.epochs.until_open().await {
+                match self.shared.epochs.join(recipe).await {
+                    // The session has gone in this moment.
+                    Err(JoinError::NoSession) => {}
+                    Err(error) => return Err(Error::Join(error)),
+                    Ok(joined) => return Ok(Participant::of(&self.shared, joined, module)),
+                }
+            }
+            Err(match self.shared.refused.get() {
+                Some(error) => Error::Connect(error.clone()),
+                None => Error::Ending,
+            })
+        };
+        match deadline {
+            None => joining.await,
+            Some(deadline) => timeout_at(deadline, joining).await.unwrap_or(Err(Error::TimedOut)),
+        }
     }
 }
 
-/// Loads a module, compiling it unless it is in the engine's cache.
-///
-/// # Errors
-/// It cannot be had, or it is no module for this host.
-pub fn load(
-    engine: &Engine,
-    source: &ModuleSource,
-    pin: Option<&[u8; 32]>,
-) -> Result<Module, LoadError> {
-    let bytes = source.read(pin)?;
-    Ok(Module::load(engine, &source.name(), &bytes)?)
-}
-
-/// Where a user's compiled modules are kept: where `WOK_CACHE_DIR` says, else `wok` in the cache
-/// directory of the XDG base directory specification. Nowhere for a user without a home.
-pub fn user_cache() -> CompileCache {
-    if let Some(directory) = std::env::var_os("WOK_CACHE_DIR").filter(|it| !it.is_empty()) {
-        return CompileCache::In(PathBuf::from(directory));
+impl Shared {
+    fn enter(&self, participant: &Arc<inner::Participant>) {
+        self.participants().insert(participant.id().into(), Arc::downgrade(participant));
+        // Those who come while all are asked to leave are asked as well.
+        if self.shutdown.is_cancelled() {
+            participant.leave();
+        }
     }
-    let given = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
-    match given.or_else(home) {
-        Some(directory) => CompileCache::In(directory.join("wok")),
-        None => CompileCache::Off,
+
+    fn strike_out(&self, participant: &inner::Participant) {
+        self.participants().remove(participant.id());
+    }
+
+    fn participants(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Weak<inner::Participant>>> {
+        self.participants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

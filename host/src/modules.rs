@@ -12,6 +12,7 @@ use crate::near::near;
 const STOCK: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 
 /// The judges of what stock recipes promise, by the recipe's name.
+#[cfg(feature = "simulation")]
 const JUDGES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/judges.rs"));
 
 /// What implements a recipe. A stock recipe is only a component with a name: a user's own has
@@ -112,6 +113,7 @@ pub fn stock_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The judge of what a stock recipe promises. A stock recipe's interface has its name.
+#[cfg(feature = "simulation")]
 pub fn stock_judge(name: &str) -> Option<&'static [u8]> {
     JUDGES.iter().find(|(known, _)| *known == name).map(|(_, bytes)| *bytes)
 }

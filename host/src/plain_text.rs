@@ -1,5 +1,6 @@
 //! Text that comes from a module, a file or a server, as it may be shown on a terminal.
 
+#[cfg(any(feature = "command-line", test))]
 use std::borrow::Cow;
 
 /// Whether a terminal obeys the character, or the character turns the direction of writing.
@@ -20,6 +21,7 @@ pub(crate) fn push(line: &mut String, character: char) {
 }
 
 /// Lines with nothing in them that a terminal obeys, but for their breaks and tabs.
+#[cfg(any(feature = "command-line", test))]
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     let is_kept = |character| matches!(character, '\n' | '\t') || !is_obeyed(character);
     if text.chars().all(is_kept) {
@@ -36,6 +38,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// JSON with nothing in it that a terminal obeys, by JSON's own escapes: it means what it meant.
+#[cfg(any(feature = "command-line", test))]
 pub(crate) fn json(json: &str) -> String {
     let mut plain = String::with_capacity(json.len());
     for character in json.chars() {

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::{CompileCache, Limits, Module, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -24,7 +23,7 @@ const PARTICIPANTS: u32 = 32;
 /// A stock recipe at a path, on a host and a session of its own.
 #[derive(Debug)]
 pub struct Stock {
-    host: Host,
+    host: Base,
     session: Arc<Session>,
     module: Module,
     path: String,
@@ -37,7 +36,7 @@ impl Stock {
     /// # Errors
     /// If the server does not answer, or there is no such recipe.
     pub async fn open(address: &str, recipe: &str, path: &str) -> Result<Stock> {
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants: PARTICIPANTS,
             memory: 16 << 20,
             cache: CompileCache::Off,

@@ -16,9 +16,8 @@ use anyhow::{Context, Result, ensure};
 use futures_util::future::try_join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::{CompileCache, Limits, Module, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits};
@@ -135,7 +134,7 @@ struct Members {
     module: Module,
     all: Vec<(Arc<Participant>, Follower)>,
     /// Its sessions end with it.
-    _host: Host,
+    _host: Base,
 }
 
 impl Members {
@@ -143,7 +142,7 @@ impl Members {
         let server = zookeeper::shared().await;
         let proxy = Proxy::start(server.address())?;
         let (directory, mount) = (scratch::dir()?, zookeeper::unique_path());
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants: u32::try_from(count)?,
             memory: Limits::default().memory,
             cache: CompileCache::In(directory.path().to_owned()),

@@ -13,9 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::{CompileCache, Limits, Module, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -52,7 +51,7 @@ struct Line {
     members: Vec<(Arc<Participant>, Follower)>,
     module: Module,
     calls: JoinSet<Result<()>>,
-    host: Host,
+    host: Base,
 }
 
 impl Line {
@@ -60,7 +59,7 @@ impl Line {
     async fn stand(recipe: Recipe, waiters: usize) -> Result<Line> {
         let server = zookeeper::shared().await;
         let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants: u32::try_from(waiters + 1)?,
             memory: Limits::default().memory,
             cache: CompileCache::Off,

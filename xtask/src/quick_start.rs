@@ -27,7 +27,7 @@ const BUILD: Duration = Duration::from_secs(40 * 60);
 const SCENE: Duration = Duration::from_secs(60);
 
 /// How to go on, as the play's last words.
-const ON: &str = "To have `wok` on the PATH:  cargo install --locked --path host\n\
+const ON: &str = "To have `wok` on the PATH:  cargo install --locked --path host --features command-line\n\
                   The guide:  docs/SUMMARY.md, which begins with ten minutes of trying";
 
 const LOCK: &str = "/demo/lock";

@@ -79,8 +79,15 @@ fn metadata() -> Result<Value> {
 /// Cargo compiles a dependency again when another selection of packages asks for other features of
 /// it, and wasmtime takes minutes; so `wok-features` is selected along, which asks for what the tests
 /// ask. Nothing is compiled that only the tests need.
-pub(crate) const BUILD_WOK: [&str; 6] =
-    ["build", "--profile=ci", "--package=wok", "--package=wok-features", "--bin=wok", "--lib"];
+pub(crate) const BUILD_WOK: [&str; 7] = [
+    "build",
+    "--profile=ci",
+    "--package=wok",
+    "--package=wok-features",
+    "--features=wok/command-line",
+    "--bin=wok",
+    "--lib",
+];
 
 /// A first build compiles wasmtime, and optimizes across all crates.
 const RELEASE: Duration = Duration::from_secs(60 * 60);
@@ -160,7 +167,8 @@ mod tests {
 
     #[test]
     fn a_build_that_lacks_a_compiler_for_guests_says_so_before_it_takes_long() {
-        for arguments in [&["build"][..], &["build", "--release", "--package=wok", "--bins"]] {
+        let installed = ["build", "--release", "--package=wok", "--features=command-line"];
+        for arguments in [&["build"][..], &installed] {
             let plan = plan(arguments);
             let look = waiting_for(&plan, "#wok-toolchain@", "custom-build", "run-custom-build");
             for long in ["#regalloc2@", "#cranelift-codegen@"] {

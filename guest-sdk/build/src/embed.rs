@@ -19,7 +19,8 @@ pub struct Embedding<'a> {
     pub ready_made: &'a str,
     /// The file to write in `OUT_DIR` for the judges that stand in `promise/judge` of these crates: the
     /// same table, with the names of the recipes. Ready-made ones are called `<name>.judge.wasm`.
-    pub judges: &'a str,
+    /// Without it no judge is built.
+    pub judges: Option<&'a str>,
 }
 
 /// Builds every crate of a directory, in one cargo invocation, and writes the table of them.
@@ -30,7 +31,7 @@ pub struct Embedding<'a> {
 ///     crates: "../recipes-wasm",
 ///     table: "recipes.rs",
 ///     ready_made: "WOK_RECIPES_DIR",
-///     judges: "judges.rs",
+///     judges: Some("judges.rs"),
 /// })?;
 /// # Ok::<(), wok_build::Error>(())
 /// ```
@@ -54,11 +55,14 @@ pub fn embed(embedding: Embedding<'_>) -> Result<(), Error> {
         None => {
             let crates = package.join(embedding.crates);
             watch_sources(&crates);
-            built(&crates, &out_dir)?
+            built(&crates, embedding.judges.is_some(), &out_dir)?
         }
     };
     write(&out_dir.join(embedding.table), table(&recipes).as_bytes())?;
-    write(&out_dir.join(embedding.judges), table(&judges).as_bytes())
+    match embedding.judges {
+        Some(file) => write(&out_dir.join(file), table(&judges).as_bytes()),
+        None => Ok(()),
+    }
 }
 
 /// What stands behind a recipe's name in that of its judge.
@@ -79,13 +83,14 @@ fn table(files: &Files) -> String {
     table
 }
 
-/// Builds the recipes and their judges: the files of the judges, and those of the recipes.
-fn built(crates: &Path, out_dir: &Path) -> Result<(Files, Files), Error> {
+/// Builds the recipes, and their judges if they are wanted: the files of the judges, and those of the
+/// recipes.
+fn built(crates: &Path, with_judges: bool, out_dir: &Path) -> Result<(Files, Files), Error> {
     let mut builder = Builder::new(target_dir(out_dir)).guests_in(crates)?;
     let mut judged = Vec::new();
     for recipe in crates_in(crates)? {
         let judge = recipe.join(JUDGE_DIRECTORY);
-        if judge.join("Cargo.toml").is_file() {
+        if with_judges && judge.join("Cargo.toml").is_file() {
             judged.push(recipe.file_name().unwrap_or_default().to_string_lossy().into_owned());
             builder = builder.judge(judge);
         }

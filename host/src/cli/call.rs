@@ -16,6 +16,7 @@ use super::signals;
 use crate::client::{Client, Purpose};
 use crate::epochs::Joined;
 use crate::guest::values;
+use crate::holding::leave;
 use crate::participant::{self, Answer, CallError, Ending, Follower, Notice, Participant};
 
 /// Call one operation of a recipe, and print its answer as JSON.
@@ -104,7 +105,7 @@ async fn call_on(
     let caller = Caller { participant: &participant, target, printer };
     let mut ending = None;
     let answered = caller.answer(call, &mut follower, &mut ending, signals, &withdrawn).await;
-    joining::leave(&participant, &mut follower, |notice| note_end(&mut ending, notice)).await;
+    leave(&participant, &mut follower, |notice| note_end(&mut ending, notice)).await;
     let what = target.in_words();
     match answered? {
         Ok(Answer { value: Ok(value), claim, .. }) => {

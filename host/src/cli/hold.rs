@@ -22,7 +22,7 @@ use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
 use crate::guardian::{self, Attendance, GuardedCommand, Outcome};
 use crate::guest::values;
-use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
+use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, leave, run_while_held};
 use crate::participant::{Ending, Follower, Notice, Participant};
 use crate::session::{Held, Timing};
 use crate::tasks::Tasks;
@@ -174,7 +174,7 @@ async fn join_and_run(
         Ok(held) => contender.run(ready.tasks(), &mut follower, &held, command, signals).await,
         Err(failure) => Err(failure),
     };
-    joining::leave(&contender.participant, &mut follower, drop).await;
+    leave(&contender.participant, &mut follower, drop).await;
     outcome
 }
 

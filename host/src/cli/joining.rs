@@ -17,12 +17,12 @@ use super::daemon_call::DaemonCall;
 use super::exit::Failure;
 use super::output::Printer;
 use super::way::{Typed, Way};
+use crate::base::{Base, BaseOptions, Sessions, user_cache};
 use crate::config::spell_duration;
 use crate::epochs::{Epochs, Joined};
 use crate::guest::{self, CompileCache, Limits, Mount};
-use crate::host::{Host, HostOptions, Sessions, user_cache};
 use crate::modules::ModuleSource;
-use crate::participant::{Follower, Join, Notice, Participant};
+use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
 
@@ -150,7 +150,7 @@ impl Joining {
         let mount = Mount::new(&target.mount)
             .map_err(|error| Failure::Usage(format!("mount {}: {error}", target.mount)))?;
         let config = object("config", &self.config)?;
-        let host = Host::new(HostOptions {
+        let base = Base::new(BaseOptions {
             participants: 1,
             memory: Limits::default().memory,
             cache: self.cache_dir.clone().map_or_else(user_cache, CompileCache::In),
@@ -159,7 +159,7 @@ impl Joining {
         })
         .map_err(|error| Failure::Config(error.to_string()))?;
         let module =
-            host.load(&target.module, None).map_err(|error| Failure::Config(error.to_string()))?;
+            base.load(&target.module, None).map_err(|error| Failure::Config(error.to_string()))?;
         let recipe = target.module.name();
         let config = module.configuration(Some(&config)).map_err(|errors| {
             Failure::Config(format!("--config of the module {recipe}: {errors}"))
@@ -167,7 +167,7 @@ impl Joining {
         let arguments = module
             .arguments(&target.operation, &target.arguments)
             .map_err(|error| Failure::Usage(format!("{}: {error}", target.in_words())))?;
-        let mut epochs = Epochs::new(host);
+        let mut epochs = Epochs::new(base);
         epochs.load(Join {
             recipe: recipe.clone(),
             module,
@@ -192,7 +192,7 @@ impl Ready {
     /// The tasks of everything that belongs to the session: the participant, the signals, and what
     /// runs under a claim.
     pub(super) fn tasks(&self) -> &Tasks {
-        self.epochs.host().tasks()
+        self.epochs.base().tasks()
     }
 
     /// Opens a session, and tries for `--connect-timeout`: a server that is starting, or electing a
@@ -240,7 +240,7 @@ impl Ready {
                 Err(_elapsed) => last.clone().unwrap_or_else(|| {
                     format!(
                         "cannot reach ZooKeeper at {}: no answer in time",
-                        self.epochs.host().servers()
+                        self.epochs.base().servers()
                     )
                 }),
             };
@@ -290,38 +290,6 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Module(format!("cannot start: {error}")))
-}
-
-/// Has the participant leave, and tells `observe` what it says until nothing of it is left. Without
-/// contact it cannot leave; once the session may not be believed in any more, nobody waits for that,
-/// for the server ends the session and all that is in its ledger.
-pub(super) async fn leave(
-    participant: &Participant,
-    follower: &mut Follower,
-    mut observe: impl FnMut(Notice),
-) {
-    participant.leave();
-    loop {
-        // Cancel-safe: a notice stays with the follower, and the deadline is asked for anew.
-        tokio::select! {
-            biased;
-            notice = follower.next() => match notice {
-                Some(notice) => observe(notice),
-                None => return,
-            },
-            () = until_overdue(participant) => {
-                tracing::warn!("no contact with ZooKeeper; what stood in line goes with the session");
-                return;
-            }
-        }
-    }
-}
-
-/// Completes when the participant's session may not be believed in any more. Contact moves that.
-async fn until_overdue(participant: &Participant) {
-    while !participant.deadline().has_passed() {
-        tokio::time::sleep(participant.deadline().remaining()).await;
-    }
 }
 
 /// The next signal that ends an attempt; others mean nothing before a command runs.

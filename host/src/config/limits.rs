@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::quantity::{BadValue, parse_duration, parse_size, spell_duration};
 use super::report::Report;
 use super::section::{Key, Section};
+use crate::guest;
+use crate::session::SeatLimits;
 
 /// Stock recipes live in under 2 MiB; ten times that lets a recipe in a language with a garbage
 /// collector work, and a thousand full ones still fit into a large machine.
@@ -78,6 +80,29 @@ pub struct Limits {
     pub written_per_second: u64,
     /// Requests to the ensemble. What a guest asks of the host alone costs processor time only.
     pub calls_per_second: u32,
+}
+
+impl Limits {
+    /// Those of the component.
+    pub(crate) fn of_guest(self) -> guest::Limits {
+        guest::Limits {
+            memory: self.memory,
+            cpu_per_call: self.cpu_per_call,
+            watches: self.watches,
+            calls_per_second: self.calls_per_second,
+            written_per_second: self.written_per_second,
+            ..guest::Limits::default()
+        }
+    }
+
+    /// Those of what it has in ZooKeeper.
+    pub(crate) fn of_seat(self) -> SeatLimits {
+        SeatLimits {
+            znodes: self.znodes as usize,
+            persistent_znodes: self.persistent_znodes as usize,
+            watched_paths: usize::try_from(self.watched_paths).unwrap_or(usize::MAX),
+        }
+    }
 }
 
 impl Default for Limits {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::Served;
+use crate::base::{self, Base, BaseOptions, LoadError, Sessions};
 use crate::config::{self, ConfigErrors, Damaged, Finding, ForModule, Loaded, Places, Recipe};
 use crate::epochs::Epochs;
 use crate::guest::values::{Segment, ValueErrors};
@@ -10,10 +11,8 @@ use crate::guest::{
     Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount, Pace,
 };
 use crate::holding::Kept;
-use crate::host::{self, Host, HostOptions, LoadError, Sessions};
 use crate::modules::{ModuleSource, SourceError};
 use crate::participant::Join;
-use crate::session::SeatLimits;
 
 /// A config whose modules are loaded and agree with it.
 #[derive(Debug)]
@@ -47,15 +46,15 @@ impl Prepared {
     /// Every error of the file, or what the host lacks.
     pub fn new(loaded: &Loaded) -> Result<Self, PrepareError> {
         let config = &loaded.config;
-        let host = Host::new(HostOptions {
+        let base = Base::new(BaseOptions {
             participants: config.engine.participants,
             memory: config.recipes.iter().map(|recipe| recipe.limits.memory).max().unwrap_or(0),
-            cache: host::user_cache(),
+            cache: base::user_cache(),
             connect: config.zookeeper.connect_options(),
             sessions: Sessions::at_most(config.zookeeper.sessions),
         })?;
         let mut prepared = Prepared {
-            epochs: Epochs::new(host),
+            epochs: Epochs::new(base),
             kept: Vec::new(),
             api: config.api.clone(),
             served: config.recipes.iter().map(served).collect(),
@@ -63,8 +62,8 @@ impl Prepared {
         let mut findings = Vec::new();
         for recipe in &config.recipes {
             let name = recipe.name.as_str();
-            let host = prepared.epochs.host();
-            let load_by = |source: &ModuleSource, pin: Option<&_>| host.load(source, pin);
+            let base = prepared.epochs.base();
+            let load_by = |source: &ModuleSource, pin: Option<&_>| base.load(source, pin);
             let module = load(&loaded.places, name, &recipe.module, &recipe.sha256, load_by);
             match module.and_then(|module| agree(&loaded.places, recipe, module)) {
                 Ok((join, kept)) => {
@@ -128,11 +127,11 @@ pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineE
         participants: 1,
         memory: limits.memory,
         table_elements: limits.table_elements,
-        cache: host::user_cache(),
+        cache: base::user_cache(),
         pace: Pace::Clock,
     })?;
     let wrong = recipes.iter().map(|recipe| {
-        let load_by = |source: &ModuleSource, pin: Option<&_>| host::load(&engine, source, pin);
+        let load_by = |source: &ModuleSource, pin: Option<&_>| base::load(&engine, source, pin);
         match load(places, &recipe.recipe, &recipe.module, &recipe.sha256, load_by) {
             Ok(module) => disagreements(places, recipe, &module),
             Err(findings) => findings,
@@ -250,26 +249,14 @@ fn value_findings(places: &Places, base: &[&str], errors: &ValueErrors) -> Vec<F
 }
 
 fn join(recipe: &Recipe, module: Module, config: Configuration) -> Join {
-    let limits = Limits {
-        memory: recipe.limits.memory,
-        cpu_per_call: recipe.limits.cpu_per_call,
-        watches: recipe.limits.watches,
-        calls_per_second: recipe.limits.calls_per_second,
-        written_per_second: recipe.limits.written_per_second,
-        ..Limits::default()
-    };
     Join {
         recipe: recipe.name.as_str().to_owned(),
         module,
         mount: Mount::from(recipe.mount.path().clone()),
         config,
-        limits,
-        seat: SeatLimits {
-            znodes: recipe.limits.znodes as usize,
-            persistent_znodes: recipe.limits.persistent_znodes as usize,
-            watched_paths: recipe.limits.watched_paths as usize,
-        },
-        owner: crate::daemon::owner(recipe.name.as_str()),
+        limits: recipe.limits.of_guest(),
+        seat: recipe.limits.of_seat(),
+        owner: base::owner(recipe.name.as_str()),
         witness: None,
     }
 }

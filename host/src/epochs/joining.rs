@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::open_sessions::{Epoch, Seating};
 use super::{Epochs, Joined};
 use crate::backoff::Backoff;
-use crate::host::Host;
+use crate::base::Base;
 use crate::participant::{Join, Participant};
 use crate::registry::{By, Member};
 use crate::session::{ConnectError, Failure, Seat, Session};
@@ -68,13 +68,13 @@ pub(super) struct Widening {
 }
 
 impl Widening {
-    async fn open_session(&mut self, host: &Host) -> Result<Arc<Session>, ConnectError> {
+    async fn open_session(&mut self, base: &Base) -> Result<Arc<Session>, ConnectError> {
         if let Some((error, until)) = &self.refused
             && Instant::now() < *until
         {
             return Err(error.clone());
         }
-        match host.open_session().await {
+        match base.open_session().await {
             Ok(session) => {
                 *self = Widening::default();
                 Ok(session)
@@ -123,7 +123,7 @@ impl Epochs {
             // Boxed, as it is rare: a future has room for every branch.
             Seating::Full { .. } => Box::pin(self.seat_on_another(recipe)).await?,
         };
-        let tasks = self.host.tasks();
+        let tasks = self.base.tasks();
         let mut join = recipe.clone();
         if let Some(owner) = owner {
             join.owner = owner;
@@ -146,10 +146,10 @@ impl Epochs {
                     Seating::NoSession => return Err(JoinError::NoSession),
                     Seating::Full { open, reason } => (open, reason),
                 };
-                if open >= self.host.sessions().most as usize {
+                if open >= self.base.sessions().most as usize {
                     return Err(JoinError::Full { open, reason });
                 }
-                let opened = widening.open_session(&self.host).await;
+                let opened = widening.open_session(&self.base).await;
                 self.begin(&opened.map_err(|source| JoinError::NotWidened { open, source })?);
             }
         };

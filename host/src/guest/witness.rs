@@ -9,6 +9,7 @@ use super::state::State;
 use crate::session::{Failure, Refusal};
 
 /// The host calls that a witness sees, by the contract's names; `wait` is that for a watch.
+#[cfg(feature = "simulation")]
 pub(crate) const HOST_CALLS: [&str; 20] = [
     "check",
     "claim",
@@ -33,6 +34,7 @@ pub(crate) const HOST_CALLS: [&str; 20] = [
 ];
 
 /// What the fault of a component says that a simulation has killed.
+#[cfg(feature = "simulation")]
 pub(crate) const KILLED: &str = "killed by the simulation";
 
 /// Sees the host calls that reach the ensemble or wait for a watch.

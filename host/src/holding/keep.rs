@@ -167,7 +167,7 @@ impl Keep {
             std::future::pending().await
         };
         let command = run_while_held(
-            self.epochs.host().tasks(),
+            self.epochs.base().tasks(),
             participant,
             follower,
             held,

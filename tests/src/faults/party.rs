@@ -8,9 +8,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::{CompileCache, Limits, Module, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits};
@@ -30,7 +29,7 @@ pub(super) struct Recipe {
 
 /// One of two hosts.
 pub(super) struct Side {
-    host: Host,
+    host: Base,
     /// Sessions are opened one after another: some need an answer soon.
     opening: Mutex<()>,
     _cache: TempDir,
@@ -39,7 +38,7 @@ pub(super) struct Side {
 impl Side {
     pub(super) fn new(servers: String, timeout: Duration, participants: u32) -> Result<Side> {
         let cache = scratch::dir()?;
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants,
             memory: Limits::default().memory,
             cache: CompileCache::In(cache.path().to_owned()),

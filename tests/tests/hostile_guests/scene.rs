@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::{Arguments, CompileCache, Limits, Module, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session, SessionState};
@@ -37,7 +36,7 @@ pub(crate) struct Scene {
     pub(crate) base: String,
     /// What the hostile component sees as `/`.
     pub(crate) mount: String,
-    host: Host,
+    host: Base,
     session: Arc<Session>,
     hostile: Module,
     lock: Module,
@@ -67,7 +66,7 @@ impl Scene {
         let base = zookeeper::unique_path();
         let mount = format!("{base}/mount");
         admin.create(&mount, b"the mount").await?;
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants: 8,
             memory: Limits::default().memory,
             cache: CompileCache::In(compiled()),

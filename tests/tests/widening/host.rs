@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use tokio::task::JoinSet;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::epochs::{Epoch, Epochs, Joined};
 use wok::guest::{Arguments, CompileCache, Limits, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -61,7 +60,7 @@ impl Crowd {
     }
 
     async fn at(address: &str, proxy: Proxy, sessions: Sessions) -> Result<Self> {
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants: 200,
             memory: Limits::default().memory,
             cache: CompileCache::In(compiled()),
@@ -122,7 +121,7 @@ impl Crowd {
     /// Ends the sessions and the participants on them.
     pub(crate) async fn close(self) -> Result<()> {
         within("the sessions to close", self.epochs.close()).await?;
-        within("all participants to end", self.epochs.host().shut_down()).await
+        within("all participants to end", self.epochs.base().shut_down()).await
     }
 }
 

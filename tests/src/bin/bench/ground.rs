@@ -9,8 +9,8 @@ use anyhow::Result;
 use futures_util::future::try_join_all;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::CompileCache;
-use wok::host::{Host, HostOptions, Sessions};
 use wok::session::{ConnectOptions, Session};
 use wok_tests::scratch;
 use wok_tests::zookeeper::{Fsync, Options, Server};
@@ -48,7 +48,7 @@ impl Ground {
     }
 
     /// A host that keeps compiled modules where all hosts of this run find them.
-    pub(crate) fn host(&self, participants: u32) -> Result<Host> {
+    pub(crate) fn host(&self, participants: u32) -> Result<Base> {
         host(&self.wok, self.server.address(), self.cache(), participants)
     }
 
@@ -57,7 +57,7 @@ impl Ground {
     }
 
     /// A session of the host's.
-    pub(crate) fn session(&self, host: &Host) -> Result<Arc<Session>> {
+    pub(crate) fn session(&self, host: &Base) -> Result<Arc<Session>> {
         Ok(self.wok.block_on(host.open_session())?)
     }
 
@@ -101,10 +101,10 @@ pub(crate) fn host(
     address: &str,
     cache: &Path,
     participants: u32,
-) -> Result<Host> {
+) -> Result<Base> {
     let _on_this_runtime = runtime.enter();
     let cache = CompileCache::In(cache.to_owned());
     let connect = ConnectOptions::new(address, SESSION_TIMEOUT);
     let sessions = Sessions::at_most(1);
-    Ok(Host::new(HostOptions { participants, memory: MEMORY, cache, connect, sessions })?)
+    Ok(Base::new(BaseOptions { participants, memory: MEMORY, cache, connect, sessions })?)
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use serde_json::json;
-use wok::Host;
+use wok::base::Base;
 use wok::guest::{Arguments, Limits};
 use wok::participant::{Follower, Participant};
 use wok::session::{Failure, Session};
@@ -26,7 +26,7 @@ pub(crate) struct Contender {
 }
 
 impl Lock {
-    pub(crate) fn load(host: &Host, mount: &str) -> Result<Self> {
+    pub(crate) fn load(host: &Base, mount: &str) -> Result<Self> {
         let recipe = Recipe::load(host, "lock", mount, json!({}))?;
         Ok(Lock {
             acquire: recipe.operation("acquire")?,
@@ -38,7 +38,7 @@ impl Lock {
     /// Joins with the limits that users get.
     pub(crate) fn join(
         &self,
-        host: &Host,
+        host: &Base,
         session: &Arc<Session>,
     ) -> Result<(Contender, Follower), Failure> {
         self.join_within(Limits::default(), host, session)
@@ -48,7 +48,7 @@ impl Lock {
     pub(crate) fn join_within(
         &self,
         limits: Limits,
-        host: &Host,
+        host: &Base,
         session: &Arc<Session>,
     ) -> Result<(Contender, Follower), Failure> {
         let (participant, follower) = self.recipe.join_within(limits, host, session)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
-use wok::Host;
+use wok::base::Base;
 use wok::clock::SystemClock;
 use wok::guest::{
     Answer, Arguments, Configuration, HostTimeAndChance, Instance, Limits, LogLevel, Module, Mount,
@@ -65,7 +65,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(host: &Host, session: &Arc<Session>) -> Result<Self> {
+    fn new(host: &Base, session: &Arc<Session>) -> Result<Self> {
         let test_guest = |name: &str| -> Result<Module> {
             let (_directory, path) = guest_file(name)?;
             Ok(host.load(&ModuleSource::File(path), None)?)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
-use wok::Host;
+use wok::base::Base;
 use wok::guest::{Arguments, Limits, Module, Mount};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
@@ -18,7 +18,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    pub(crate) fn load(host: &Host, name: &str, mount: &str, config: Value) -> Result<Self> {
+    pub(crate) fn load(host: &Base, name: &str, mount: &str, config: Value) -> Result<Self> {
         let module = host.load(&ModuleSource::Stock(name.to_owned()), None)?;
         Ok(Recipe { module, mount: Mount::new(mount)?, config })
     }
@@ -31,7 +31,7 @@ impl Recipe {
     /// Joins with the limits that users get.
     pub(crate) fn join(
         &self,
-        host: &Host,
+        host: &Base,
         session: &Arc<Session>,
     ) -> Result<(Participant, Follower), Failure> {
         self.join_within(Limits::default(), host, session)
@@ -41,7 +41,7 @@ impl Recipe {
     pub(crate) fn join_within(
         &self,
         limits: Limits,
-        host: &Host,
+        host: &Base,
         session: &Arc<Session>,
     ) -> Result<(Participant, Follower), Failure> {
         let config = match self.module.configuration(Some(&self.config)) {

@@ -15,7 +15,7 @@ use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
-use wok::Host;
+use wok::base::Base;
 use wok::participant::{Follower, Notice};
 use wok::session::{Failure, Session};
 use wok_tests::patience::{eventually, within};
@@ -83,7 +83,7 @@ pub(crate) fn measure(cache: &Path) -> Result<()> {
     Ok(())
 }
 
-async fn come_and_go(host: &Host, lock: &Lock, session: &Arc<Session>) -> Result<()> {
+async fn come_and_go(host: &Base, lock: &Lock, session: &Arc<Session>) -> Result<()> {
     let (contender, mut follower) = lock.join(host, session)?;
     within("the lock", contender.acquire()).await??;
     contender.release().await?;
@@ -102,7 +102,7 @@ struct Line {
 impl Line {
     async fn form(
         server: &Server,
-        host: &Host,
+        host: &Base,
         lock: &Lock,
         session: &Arc<Session>,
     ) -> Result<Self> {
@@ -130,7 +130,7 @@ impl Line {
     }
 
     /// Joins more, which do nothing, until one is refused; answers how many there were then.
-    fn overfill(&self, host: &Host, lock: &Lock, session: &Arc<Session>) -> Result<usize> {
+    fn overfill(&self, host: &Base, lock: &Lock, session: &Arc<Session>) -> Result<usize> {
         let mut more = Vec::new();
         let refusal = loop {
             match lock.join(host, session) {

@@ -14,9 +14,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use tokio::runtime::{Handle, Runtime};
 use tokio_util::sync::CancellationToken;
-use wok::Host;
+use wok::base::{Base, BaseOptions, Sessions};
 use wok::guest::{Arguments, CompileCache, Limits, Module, Mount};
-use wok::host::{HostOptions, Sessions};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session, SessionState};
@@ -80,7 +79,7 @@ pub(crate) fn play(options: &Options) -> Result<()> {
 
 /// A host, a session at work and an idle one, all on one runtime.
 struct Scene {
-    host: Arc<Host>,
+    host: Arc<Base>,
     hostile: Module,
     attacks: Vec<Attack>,
     session: Arc<Session>,
@@ -117,7 +116,7 @@ impl Scene {
     fn new(attacks: Vec<Attack>) -> Result<Self> {
         let (session, _) = stand_in::open(TIMEOUT);
         let (idle, heartbeats) = stand_in::open(TIMEOUT);
-        let host = Host::new(HostOptions {
+        let host = Base::new(BaseOptions {
             participants: u32::try_from(WORKERS + 2 * ATTACKS.len())?,
             memory: Limits::default().memory,
             cache: CompileCache::Off,
@@ -274,7 +273,7 @@ impl Meter {
 
 /// One hostile neighbour, started again when it ends.
 struct Attacker {
-    host: Arc<Host>,
+    host: Arc<Base>,
     session: Arc<Session>,
     module: Module,
     arguments: Arguments,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
-use wok::Host;
+use wok::base::Base;
 use wok::guest::{Arguments, Limits, Module, Mount};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Follower, Join, Notice, Participant};
@@ -100,7 +100,7 @@ async fn requests(ground: &Ground) -> Result<f64> {
     ground.server.counter("zk_packets_received").await
 }
 
-fn join(host: &Host, module: &Module, session: &Arc<Session>) -> Result<(Participant, Follower)> {
+fn join(host: &Base, module: &Module, session: &Arc<Session>) -> Result<(Participant, Follower)> {
     let join = Join {
         recipe: module.name().to_owned(),
         module: module.clone(),

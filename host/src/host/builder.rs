@@ -1,0 +1,208 @@
+//! What a host is opened with.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::{Host, Recipe, Shared};
+use crate::backoff::Backoff;
+use crate::base::{Base, BaseOptions, LoadError, Sessions, user_cache};
+use crate::config::{Engine, SessionTimeout};
+use crate::epochs::Epochs;
+use crate::guest::values::ValueErrors;
+use crate::guest::{CompileCache, EngineError};
+use crate::session::{ConnectError, ConnectOptions};
+use crate::tasks::Tasks;
+use crate::znode_path::PathError;
+
+/// For how long a server is looked for at first: an election takes seconds.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Another session is opened when those that are open are full.
+const SESSIONS: u32 = 16;
+
+/// What a host is opened with.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    connect: ConnectOptions,
+    connect_timeout: Duration,
+    participants: u32,
+    sessions: u32,
+    cache: CompileCache,
+    recipes: Vec<(String, Recipe)>,
+}
+
+/// Why a host cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The engine for modules cannot be had.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A recipe's module cannot be had, or is none for this host.
+    #[error("recipe {recipe:?}: {source}")]
+    Module {
+        /// The recipe.
+        recipe: String,
+        /// Why.
+        source: LoadError,
+    },
+    /// A recipe's mount is no path of a znode.
+    #[error("recipe {recipe:?}: the mount {mount:?}: {source}")]
+    Mount {
+        /// The recipe.
+        recipe: String,
+        /// The mount.
+        mount: String,
+        /// Why.
+        source: PathError,
+    },
+    /// A module does not take its configuration.
+    #[error("recipe {recipe:?}: {source}")]
+    Config {
+        /// The recipe.
+        recipe: String,
+        /// Why.
+        source: ValueErrors,
+    },
+    /// There is no session: nobody answered in time, or a server refuses this host.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+impl Builder {
+    pub(super) fn new(servers: String) -> Self {
+        Builder {
+            connect: ConnectOptions::new(servers, SessionTimeout::default().get()),
+            connect_timeout: CONNECT_TIMEOUT,
+            participants: Engine::default().participants,
+            sessions: SESSIONS,
+            cache: user_cache(),
+            recipes: Vec::new(),
+        }
+    }
+
+    /// Adds a recipe under a name of your choice, which stands in logs.
+    #[must_use]
+    pub fn recipe(mut self, name: impl Into<String>, recipe: Recipe) -> Self {
+        self.recipes.push((name.into(), recipe));
+        self
+    }
+
+    /// For how long the servers keep the session of a host that they do not hear of: 10 s, if nothing is
+    /// said. Who holds and is cut off stops before.
+    #[must_use]
+    pub fn session_timeout(mut self, timeout: Duration) -> Self {
+        self.connect.session_timeout = timeout;
+        self
+    }
+
+    /// Connects with these options: credentials, TLS, and the ACL of what is created.
+    #[must_use]
+    pub fn connect(self, connect: ConnectOptions) -> Self {
+        Builder { connect, ..self }
+    }
+
+    /// For how long [`open`](Self::open) tries to reach a server: 10 s, if nothing is said.
+    #[must_use]
+    pub fn connect_timeout(self, connect_timeout: Duration) -> Self {
+        Builder { connect_timeout, ..self }
+    }
+
+    /// How many participants there can be at a time: 10,000, if nothing is said. Each takes address space
+    /// from the start.
+    #[must_use]
+    pub fn participants(self, participants: u32) -> Self {
+        Builder { participants, ..self }
+    }
+
+    /// How many sessions there can be at a time: 16, if nothing is said. Another one is opened when those
+    /// that are open are full.
+    #[must_use]
+    pub fn sessions(self, sessions: u32) -> Self {
+        Builder { sessions, ..self }
+    }
+
+    /// Where compiled modules are kept: in the user's cache directory, if nothing is said.
+    #[must_use]
+    pub fn cache(self, cache: CompileCache) -> Self {
+        Builder { cache, ..self }
+    }
+
+    /// Loads the recipes and opens a session, on the runtime that this is called in. A module that is not
+    /// in the cache is compiled first, which keeps the thread for tenths of a second.
+    ///
+    /// # Errors
+    /// A recipe is wrong, or there is no session in time.
+    ///
+    /// # Cancellation
+    /// Nothing is left.
+    pub async fn open(self) -> Result<Host, OpenError> {
+        let Builder { connect, connect_timeout, participants, sessions, cache, recipes } = self;
+        let memory = recipes.iter().map(|(_, recipe)| recipe.memory()).max().unwrap_or(0);
+        let sessions = Sessions::at_most(sessions);
+        let base = Base::new(BaseOptions { participants, memory, cache, connect, sessions })?;
+        let joins = recipes.into_iter().map(|(name, recipe)| recipe.load(&name, &base));
+        let joins = joins.collect::<Result<Vec<_>, _>>()?;
+        let mut epochs = Epochs::new(base);
+        joins.into_iter().for_each(|join| epochs.load(join));
+        connected(&epochs, connect_timeout).await?;
+        let shared = Arc::new(Shared {
+            epochs: Arc::new(epochs),
+            shutdown: CancellationToken::new(),
+            refused: Arc::default(),
+            participants: Mutex::default(),
+        });
+        let keeper = Tasks::on(Handle::current());
+        keeper.spawn("host", keep(&shared));
+        Ok(Host { shared, keeper })
+    }
+}
+
+/// Opens the first session.
+async fn connected(epochs: &Epochs, patience: Duration) -> Result<(), ConnectError> {
+    let (until, mut backoff) = (Instant::now() + patience, Backoff::default());
+    let mut last = None;
+    loop {
+        let error = match timeout_at(until, epochs.open()).await {
+            Ok(Ok(_session)) => return Ok(()),
+            Ok(Err(error @ ConnectError::Unreachable { .. })) => error,
+            Ok(Err(refused)) => return Err(refused),
+            Err(_elapsed) => {
+                let hosts = epochs.base().servers().to_owned();
+                let reason = "no answer in time".to_owned();
+                return Err(last.unwrap_or(ConnectError::Unreachable { hosts, reason }));
+            }
+        };
+        let pause = backoff.next();
+        if Instant::now() + pause >= until {
+            return Err(error);
+        }
+        last = Some(error);
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Keeps a session open until the host is to end, and ends everything in order then. It keeps nothing
+/// alive that ends the host.
+fn keep(shared: &Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
+    let (epochs, refused) = (Arc::clone(&shared.epochs), Arc::clone(&shared.refused));
+    let (shutdown, shared) = (shared.shutdown.clone(), Arc::downgrade(shared));
+    async move {
+        if let Err(error) = epochs.keep_open(&shutdown).await {
+            tracing::error!(%error, "no session any more");
+            // It is set here alone.
+            drop(refused.set(error));
+            shutdown.cancelled().await;
+        }
+        // Where nothing is shared any more, every participant was asked to leave when it was dropped.
+        if let Some(shared) = shared.upgrade() {
+            shared.participants().values().filter_map(|it| it.upgrade()).for_each(|it| it.leave());
+        }
+        epochs.base().shut_down().await;
+        epochs.close().await;
+    }
+}

@@ -1,0 +1,134 @@
+//! A claim that is held.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use super::Participant;
+use crate::holding::until_overdue;
+use crate::participant::{Ending, Loss, Notice};
+use crate::session::{self, Fence, SessionLoss};
+
+/// A claim that is held: a lock, permits, the leadership. Dropping it gives the claim back, in the
+/// background.
+///
+/// As long as this value lives, this host does not delete the claim's znodes, also where the module
+/// wants to give the claim up: the next holder comes when you have dropped it. Only a lost session, or
+/// somebody else who deletes a znode, hands the claim on before. So stop when [`lost`](Held::lost)
+/// says so, and give the [`fence`](Held::fence) to whatever you write to, which should refuse a fence
+/// that is lower than the highest it has seen: a machine that freezes is told too late.
+#[derive(Debug)]
+pub struct Held {
+    claim: session::Held,
+    end: OnceLock<HeldEnd>,
+    // Before the participant: what depends on the claim is over when that leaves.
+    dependent: TaskTrackerToken,
+    participant: Participant,
+}
+
+/// Why a claim is not held any more.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum HeldEnd {
+    /// It was lost: others may hold it soon, or do already.
+    Lost(Loss),
+    /// It is being given up, by an operation of the participant, its module or the host's end. Nobody
+    /// else holds it before this [`Held`] is dropped.
+    Released,
+}
+
+impl fmt::Display for HeldEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HeldEnd::Lost(loss) => write!(f, "lost: {loss}"),
+            HeldEnd::Released => f.write_str("given back"),
+        }
+    }
+}
+
+impl Held {
+    pub(super) fn new(
+        participant: Participant,
+        claim: session::Held,
+        dependent: TaskTrackerToken,
+    ) -> Self {
+        Held { claim, end: OnceLock::new(), dependent, participant }
+    }
+
+    /// The claim's znode.
+    pub fn path(&self) -> &str {
+        &self.claim.path
+    }
+
+    /// The fencing token: it is higher for each next holder.
+    pub fn fence(&self) -> Fence {
+        self.claim.fence
+    }
+
+    /// Whether it is held at this very moment, as far as anyone can know.
+    pub fn is_held(&self) -> bool {
+        self.end.get().is_none() && self.participant.inner().holds()
+    }
+
+    /// For how long it may be relied on without hearing more of ZooKeeper; nothing once it is lost. In
+    /// contact, each heartbeat makes it longer.
+    pub fn remaining(&self) -> Duration {
+        let deadline = self.participant.inner().presence().tenure();
+        let deadline = deadline.filter(|_| self.end.get().is_none());
+        deadline.map_or(Duration::ZERO, |deadline| deadline.remaining())
+    }
+
+    /// Completes when it is not held any more, at the latest when it may not be relied on without
+    /// hearing more, which is before anybody else can hold it.
+    ///
+    /// # Cancellation
+    /// Nothing is lost: ask again, as often as you like.
+    pub async fn lost(&self) -> HeldEnd {
+        let mut follower = self.participant.follower().lock().await;
+        if let Some(end) = self.end.get() {
+            return end.clone();
+        }
+        let end = loop {
+            // All are cancel-safe: a notice stays with the follower, the deadline is asked for anew, and
+            // the host's end is a state.
+            tokio::select! {
+                biased;
+                notice = follower.next() => if let Some(end) = end_of(notice) { break end },
+                () = until_overdue(self.participant.inner()) => {
+                    break HeldEnd::Lost(Loss::Session(SessionLoss::Deadline));
+                }
+                // The participant leaves when nothing depends on its claim any more.
+                () = self.participant.until_host_ends() => break HeldEnd::Released,
+            }
+        };
+        self.end.get_or_init(|| end).clone()
+    }
+
+    /// The participant that holds it, for other operations of it.
+    pub fn participant(&self) -> &Participant {
+        &self.participant
+    }
+
+    /// Gives it back, and waits until nothing of it is left in ZooKeeper; without contact, until the
+    /// session may not be believed in any more.
+    ///
+    /// # Cancellation
+    /// It is given back all the same.
+    pub async fn release(self) {
+        let Held { participant, dependent, .. } = self;
+        drop(dependent);
+        participant.leave().await;
+    }
+}
+
+/// How the claim ended, if the notice says that it did.
+fn end_of(notice: Option<Notice>) -> Option<HeldEnd> {
+    Some(match notice {
+        Some(Notice::Lost(loss) | Notice::Ended(Ending::Lost(loss))) => HeldEnd::Lost(loss),
+        Some(Notice::Ended(Ending::Failed(fault))) => HeldEnd::Lost(Loss::Fault(fault)),
+        Some(Notice::Released { .. } | Notice::Ended(Ending::Left)) | None => HeldEnd::Released,
+        Some(_) => return None,
+    })
+}

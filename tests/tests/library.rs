@@ -1,0 +1,339 @@
+//! The library in this process, on a real server: what is held, lost, given back and left behind.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "all of it is test code, where a panic is a failed test"
+)]
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use wok::host::{Error, HeldEnd, OpenError};
+use wok::participant::{Loss, Notice};
+use wok::{Call, Held, Host, Recipe};
+use wok_tests::admin::{self, Admin};
+use wok_tests::patience::within;
+use wok_tests::process::{Program, Signal};
+use wok_tests::proxy::{Direction, Proxy};
+use wok_tests::zookeeper;
+
+/// Of sessions that are to be lost soon.
+const SHORT: Duration = Duration::from_secs(4);
+
+/// A lock and a counter.
+async fn open(address: &str, path: &str) -> Result<Host> {
+    let builder = Host::builder(address)
+        .recipe("orders", Recipe::new("lock", format!("{path}/lock")))
+        .recipe("visits", Recipe::new("counter", format!("{path}/counter")));
+    Ok(builder.participants(8).session_timeout(SHORT).open().await?)
+}
+
+async fn acquire(host: &Host) -> Result<Held> {
+    Ok(within("the lock", host.acquire("orders", "acquire")).await??)
+}
+
+fn impatient() -> Call {
+    Call::new("acquire").timeout(Duration::from_millis(300))
+}
+
+#[tokio::test]
+async fn a_lock_goes_from_one_host_to_the_next_with_a_higher_fence() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let admin = Admin::connect(server.address()).await?;
+    let (one, two) = (open(server.address(), &path).await?, open(server.address(), &path).await?);
+    let held = acquire(&one).await?;
+    assert!(held.is_held() && held.remaining() > Duration::ZERO);
+    let lock = format!("{path}/lock");
+    assert!(held.path().starts_with(&format!("{lock}/")), "{}", held.path());
+    let znode = admin.stat(held.path()).await?.context("the claim's znode")?;
+    let fence = u64::try_from(znode.czxid)?;
+    assert_eq!(held.fence(), fence);
+
+    let waiting = two.acquire("orders", "acquire");
+    let handing_over = async {
+        admin.wait_children(&lock, "two in line", |names| names.len() == 2).await?;
+        held.release().await;
+        anyhow::Ok(())
+    };
+    let (next, released) = tokio::join!(within("the lock", waiting), handing_over);
+    released?;
+    let next = next??;
+    assert!(next.fence() > fence);
+    // Dropping it is enough.
+    drop(next);
+    admin.wait_children(&lock, "nobody in line", |names| names.is_empty()).await?;
+    one.shut_down().await;
+    two.shut_down().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_deletes_the_znode_takes_the_claim_away() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let admin = Admin::connect(server.address()).await?;
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    admin.delete(held.path()).await?;
+    let end = within("the loss", held.lost()).await?;
+    let HeldEnd::Lost(Loss::Znode { path: lost }) = &end else { panic!("{end}") };
+    assert_eq!(lost, held.path());
+    assert!(!held.is_held() && held.remaining() == Duration::ZERO);
+    // It is told as often as it is asked for.
+    assert!(matches!(within("the loss", held.lost()).await?, HeldEnd::Lost(Loss::Znode { .. })));
+    // The session is still there.
+    assert!(acquire(&host).await?.is_held());
+    Ok(())
+}
+
+/// How the first holder is parted from ZooKeeper.
+#[derive(Debug, Clone, Copy)]
+enum Parted {
+    /// Nothing passes any more.
+    Stalled,
+    /// Its session is closed by another client.
+    Expired,
+}
+
+#[tokio::test]
+async fn a_lost_session_is_told_before_the_next_holds_and_another_one_follows() -> Result<()> {
+    for parted in [Parted::Stalled, Parted::Expired] {
+        let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+        let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+        let proxy = Proxy::start(server.address())?;
+        let (one, two) =
+            (open(proxy.address(), &path).await?, open(server.address(), &path).await?);
+        let held = acquire(&one).await?;
+        let mut next = Box::pin(two.acquire("orders", "acquire"));
+        let waits = tokio::select! {
+            next = &mut next => panic!("{parted:?}: two hold: {next:?}"),
+            waits = admin.wait_children(&lock, "two in line", |names| names.len() == 2) => waits,
+        };
+        waits?;
+        match parted {
+            Parted::Stalled => proxy.stall(Direction::Both),
+            Parted::Expired => {
+                let session = proxy.sessions().pop().context("a session")?;
+                admin::expire(server.address(), &session).await?;
+            }
+        }
+        let end = tokio::select! {
+            biased;
+            end = within("the loss", held.lost()) => end?,
+            // A session that was closed by somebody else is over before anybody can be told.
+            next = &mut next, if matches!(parted, Parted::Stalled) => {
+                panic!("{parted:?}: two hold: {next:?}")
+            }
+        };
+        assert!(matches!(end, HeldEnd::Lost(Loss::Session(_))), "{parted:?}: {end}");
+        assert!(!held.is_held());
+        proxy.heal();
+        proxy.release();
+        let next = within("the lock", next).await??;
+        drop(held);
+        // The same host goes on, on another session.
+        let again = one.acquire("orders", "acquire");
+        next.release().await;
+        let again = within("the lock once more", again).await??;
+        assert!(again.is_held());
+        again.release().await;
+        one.shut_down().await;
+        two.shut_down().await;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_gives_up_leaves_nothing() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+    let (one, two) = (open(server.address(), &path).await?, open(server.address(), &path).await?);
+    let held = acquire(&one).await?;
+    // By its timeout: nothing is left when it says so.
+    let late = within("the timeout", two.acquire("orders", impatient())).await?;
+    assert!(matches!(late, Err(Error::TimedOut)), "{late:?}");
+    assert_eq!(admin.children(&lock).await?.len(), 1);
+    // By dropping the future.
+    tokio::select! {
+        next = two.acquire("orders", "acquire") => panic!("two hold: {next:?}"),
+        waits = admin.wait_children(&lock, "two in line", |names| names.len() == 2) => drop(waits?),
+    }
+    admin.wait_children(&lock, "one in line", |names| names.len() == 1).await?;
+    assert!(held.is_held());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_is_shut_down_leaves_nothing_and_waits_for_who_holds() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    let mut shutting_down = Box::pin(host.shut_down());
+    let end = tokio::select! {
+        () = &mut shutting_down => panic!("it does not wait for who holds"),
+        end = within("the end", held.lost()) => end?,
+    };
+    assert!(matches!(end, HeldEnd::Released), "{end}");
+    assert_eq!(admin.children(&lock).await?.len(), 1, "until it is dropped nobody else holds");
+    drop(held);
+    within("the host's end", shutting_down).await?;
+    assert_eq!(admin.children(&lock).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_its_participant_releases_is_handed_on_when_the_holder_lets_go() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    let mut releasing = Box::pin(held.participant().call("release"));
+    let end = tokio::select! {
+        released = &mut releasing => panic!("it does not wait for who holds: {released:?}"),
+        end = within("the end", held.lost()) => end?,
+    };
+    assert!(matches!(end, HeldEnd::Released), "{end}");
+    assert_eq!(admin.children(&lock).await?.len(), 1, "until it is dropped nobody else holds");
+    drop(releasing);
+    drop(held);
+    admin.wait_children(&lock, "nobody in line", |names| names.is_empty()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_that_is_dropped_closes_its_session() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    drop(host);
+    assert!(held.is_held(), "what was got from the host keeps it");
+    drop(held);
+    admin.wait_children(&lock, "nobody in line", |names| names.is_empty()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn operations_answer_and_what_is_refused_says_why() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let host = open(server.address(), &path).await?;
+    let add = |number: i64| Call::new("add").arguments(json!({ "by": number }));
+    assert_eq!(host.call("visits", add(2)).await?, json!(2));
+    let visits = host.join("visits").await?;
+    assert_eq!(visits.call(add(3)).await?, json!(5));
+    visits.leave().await;
+    let revoke = Call::new("revoke").arguments(json!({ "path": "/nobody" }));
+    let refused = host.call("orders", revoke).await.unwrap_err();
+    assert!(matches!(refused, Error::Refused(_)) && !refused.is_outcome_unknown(), "{refused}");
+
+    let told = |error: Error| error.to_string();
+    let unknown = host.acquire("order", "acquire").await.map(drop).unwrap_err();
+    assert!(matches!(unknown, Error::UnknownRecipe { .. }));
+    assert!(told(unknown).contains("did you mean orders?"));
+    let unknown = host.acquire("orders", "aquire").await.map(drop).unwrap_err();
+    assert!(matches!(unknown, Error::Arguments(_)));
+    assert!(told(unknown).contains("did you mean acquire?"));
+    let wrong = host.call("visits", Call::new("add").arguments(json!({ "by": "x" }))).await;
+    assert!(matches!(wrong, Err(Error::Arguments(_))), "{wrong:?}");
+    let not_held = host.acquire("visits", "get").await.map(drop).unwrap_err();
+    assert!(matches!(not_held, Error::NotHeld(_)), "{not_held}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_participant_tells_where_it_stands() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    let next = host.join("orders").await?;
+    let mut told = next.follow();
+    let waiting = async {
+        let notice = within("a word", told.next()).await?;
+        ensure!(matches!(notice, Some(Notice::Waiting { .. })), "{notice:?}");
+        held.release().await;
+        let notice = within("a word", told.next()).await?;
+        ensure!(matches!(notice, Some(Notice::Held(_))), "{notice:?}");
+        Ok(())
+    };
+    let (acquired, waited) = tokio::join!(next.acquire("acquire"), waiting);
+    waited?;
+    let acquired = acquired?;
+    assert_eq!(acquired.participant().held().map(|held| held.fence), Some(acquired.fence()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_host_cannot_be_opened_with_is_told() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let open = |recipe: Recipe| {
+        let builder = Host::builder(server.address()).participants(1).recipe("it", recipe);
+        async { builder.open().await.map(drop).unwrap_err() }
+    };
+    let unknown = open(Recipe::new("lok", "/a")).await;
+    assert!(matches!(unknown, OpenError::Module { .. }), "{unknown}");
+    assert!(unknown.to_string().contains("did you mean lock?"), "{unknown}");
+    let mount = open(Recipe::new("lock", "a")).await;
+    assert!(matches!(mount, OpenError::Mount { .. }), "{mount}");
+    let config = open(Recipe::new("lock", "/a").config(json!({ "revokable": true }))).await;
+    assert!(matches!(config, OpenError::Config { .. }), "{config}");
+    assert!(config.to_string().contains("revocable"), "{config}");
+
+    let nobody = format!("127.0.0.1:{}", wok_tests::ports::free()?);
+    let builder = Host::builder(nobody).participants(1);
+    let unreachable = builder.connect_timeout(Duration::from_millis(300)).open().await;
+    let unreachable = unreachable.map(drop).unwrap_err();
+    assert!(matches!(unreachable, OpenError::Connect(_)), "{unreachable}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_example_writes_one_at_a_time() -> Result<()> {
+    let server = zookeeper::Server::start(zookeeper::Options::default()).await?;
+    let start = || Program::new(env!("CARGO_BIN_EXE_one-at-a-time")).arg(server.address()).start();
+    let fence_of = |text: &str| text.rsplit(' ').next().unwrap().parse::<i64>();
+    let one = start()?;
+    let first = fence_of(&one.wait_for_text("page 1 with fence").await?.text)?;
+    let two = start()?;
+    let admin = Admin::connect(server.address()).await?;
+    admin.wait_children("/locks/report", "two in line", |names| names.len() == 2).await?;
+    one.signal(Signal::INT)?;
+    assert_eq!(one.ended().await?.code(), Some(0));
+    let second = fence_of(&two.wait_for_text("page 1 with fence").await?.text)?;
+    assert!(second > first, "{second} after {first}");
+    let three = start()?;
+    admin.wait_children("/locks/report", "two in line", |names| names.len() == 2).await?;
+    two.signal(Signal::KILL)?;
+    let third = fence_of(&three.wait_for_text("page 1 with fence").await?.text)?;
+    assert!(third > second, "{third} after {second}");
+    Ok(())
+}
+
+/// What only other features ask for.
+const NOT_EMBEDDED: [&str; 6] =
+    ["axum", "clap", "hyper", "wok-embedded", "wok-judge", "tracing-subscriber"];
+
+#[test]
+fn a_program_that_embeds_wok_compiles_neither_its_command_line_nor_its_simulator() -> Result<()> {
+    let tree = |features: &str| -> Result<String> {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        cargo.args(["tree", "--offline", "--locked", "--package=wok", "--edges=normal"]);
+        cargo.args(["--prefix=none", "--features", features]);
+        let output = cargo.output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    let names = |tree: &str| -> Vec<String> {
+        tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    };
+    let (embedded, whole) = (names(&tree("")?), names(&tree("command-line")?));
+    for package in NOT_EMBEDDED {
+        assert!(!embedded.iter().any(|name| name == package), "{package}");
+        assert!(whole.iter().any(|name| name == package), "{package} is in no feature");
+    }
+    Ok(())
+}
