@@ -1,6 +1,8 @@
 //! A report that one process of a fleet writes at a time, until that process ends or is cut off: then
 //! another one goes on. The README beside this file tries it.
 
+#![allow(clippy::print_stdout, reason = "the pages are what it is for")]
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};

@@ -69,7 +69,7 @@ pub use sequence::Sequence;
 /// manifest, the second the recipe's world in its `wit` directory. Expands to the bindings and to the
 /// macro `export!`, and has panics logged. Give it a module of its own:
 ///
-/// ```ignore
+/// ```text
 /// #![allow(unsafe_code, missing_docs, reason = "generated")]
 /// wok_sdk::bind!("../../guest-sdk/wit", "wok:lock/recipe");
 /// use crate::Lock;

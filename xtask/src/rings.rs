@@ -4,6 +4,7 @@
 //! ring 3 the tests on a real Apache ZooKeeper.
 //! The last line printed is the sum over all runs of cargo's own summaries.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -166,11 +167,22 @@ fn play(ring: Ring, deadline: Instant, figures: &mut Figures) -> Result<()> {
         // Most of the time they wait: for a session to end, a server to start, a command to be killed.
         Ring::Real => drop(cargo.args(["--", "--test-threads=4"])),
     }
+    cargo_test(cargo, deadline, figures)?;
+    if matches!(ring, Ring::Units) {
+        // The examples in documents, which cargo plays in a run of their own.
+        let mut cargo = workspace::cargo();
+        cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast", "--doc"]);
+        cargo_test(cargo, deadline, figures)?;
+    }
+    figures.judge()
+}
+
+fn cargo_test(mut cargo: Command, deadline: Instant, figures: &mut Figures) -> Result<()> {
     let status = process::run("cargo test", &mut cargo, left(deadline)?, |line| {
         figures.read(line);
     })?;
     anyhow::ensure!(status.success(), "cargo test: {}", process::describe(status));
-    figures.judge()
+    Ok(())
 }
 
 fn left(deadline: Instant) -> Result<Duration> {

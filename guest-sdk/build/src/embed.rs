@@ -36,7 +36,7 @@ pub struct Embedding<'a> {
 /// # Ok::<(), wok_build::Error>(())
 /// ```
 /// and in the crate:
-/// ```ignore
+/// ```text
 /// pub static RECIPES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/recipes.rs"));
 /// ```
 ///

@@ -31,7 +31,7 @@ pub enum ClientError {
         /// Why.
         source: io::Error,
     },
-    /// Whoever listens is no daemon of wok's, or none that this client understands.
+    /// What listens is no daemon of wok's, or none that this client understands.
     #[error("what listens at {socket} is no wok daemon: {what}; name another one with --socket")]
     NotOurs {
         /// Where.

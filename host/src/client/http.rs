@@ -123,7 +123,7 @@ impl Client {
         let open = CancellationToken::new();
         let (closed, open) = (open.clone(), open.drop_guard());
         self.tasks.spawn("api", async move {
-            // What goes wrong is told to whoever reads the answer.
+            // Reading the answer fails with what goes wrong here.
             drop(closed.run_until_cancelled(connection).await);
         });
         // Of the two names that the daemon answers to on a Unix socket; no server looks at it here.

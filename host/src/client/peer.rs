@@ -27,8 +27,9 @@ impl Peer {
         thread::spawn(move || {
             for script in scripts {
                 let (mut stream, _) = listener.accept().unwrap();
+                // A test that asks for no requests has dropped its end.
                 heard.send(request(&mut stream)).ok();
-                // Whoever has heard enough closes early.
+                // A client that has heard enough closes early.
                 stream.write_all(script.as_bytes()).ok();
             }
         });

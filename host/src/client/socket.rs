@@ -16,10 +16,10 @@ pub struct Socket {
 /// Who may listen there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// Whoever does: the socket was named, or stands where nobody else can make one.
+    /// Any user: the socket was named, or stands where nobody else can make one.
     Anybody,
     /// This process's user, or root. Anybody may make a directory among the temporary files, and
-    /// whoever answers there would say what is held.
+    /// the process that answers there says what is held.
     Own,
 }
 

@@ -1,4 +1,4 @@
-//! A command under guard until its claim is over, whoever it is that knows of that.
+//! A command under guard until its claim is over: this process's, or one of the daemon that serves it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
