@@ -13,16 +13,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use wok::base::{Base, BaseOptions, Sessions, user_cache};
 use wok::guardian::{self, Attendance, GuardedCommand};
-use wok::guest::{Limits, Mount};
-use wok::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, run_while_held};
-use wok::modules::ModuleSource;
-use wok::participant::{Call, Follower, Join, Participant};
-use wok::session::{ConnectOptions, Held, SeatLimits};
-
-const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+use wok::holding::{CommandEnd, Instruction};
+use wok::{Held, Host, Recipe};
 
 fn main() -> ExitCode {
     // The guardian of a command is this program once more.
@@ -48,48 +41,13 @@ async fn run() -> Result<ExitCode> {
     };
     let command: Vec<OsString> = words.collect();
 
-    let host = Base::new(BaseOptions {
-        participants: 1,
-        memory: 16 << 20,
-        cache: user_cache(),
-        connect: ConnectOptions::new(servers, SESSION_TIMEOUT),
-        sessions: Sessions::at_most(1),
-    })?;
-    let session = host.open_session().await?;
-    let module = host.load(&ModuleSource::Stock("read-write-lock".to_owned()), None)?;
-    let nothing = serde_json::Value::Null;
-    let join = Join {
-        recipe: "index".to_owned(),
-        config: module.configuration(None)?,
-        mount: Mount::new(&mount)?,
-        limits: Limits::default(),
-        seat: SeatLimits::default(),
-        owner: format!("served-index {}", std::process::id()),
-        witness: None,
-        module: module.clone(),
-    };
-    let (participant, mut follower) = Participant::join(host.tasks(), &session, join)?;
-    let attempt = Acquire {
-        arguments: module.arguments("acquire-write", &nothing)?,
-        deadline: None,
-        withdrawn: CancellationToken::new(),
-    };
-    let held = match acquire(&participant, &mut follower, attempt, |_| {}).await {
-        Attempt::Held(held) => held,
-        other => bail!("the index cannot be rebuilt: {other}"),
-    };
-    say(&format!("rebuilding with fence {}", held.fence))?;
-
-    let downgrade = Call {
-        arguments: module.arguments("downgrade", &nothing)?,
-        deadline: None,
-        withdrawn: None,
-    };
-    let end = serve(&host, &participant, &mut follower, &held, command, downgrade).await?;
-    participant.leave();
-    while follower.next().await.is_some() {}
+    let lock = Recipe::new("read-write-lock", mount);
+    let host = Host::builder(servers).participants(1).recipe("index", lock).open().await?;
+    let held = host.acquire("index", "acquire-write").await?;
+    say(&format!("rebuilding with fence {}", held.fence()))?;
+    let end = serve(&held, command).await?;
+    held.release().await;
     host.shut_down().await;
-    session.close().await;
     match end {
         CommandEnd::Ended(outcome) => Ok(ExitCode::from(outcome.exit_code().unwrap_or(1))),
         other => bail!("the command was ended: {other:?}"),
@@ -97,14 +55,7 @@ async fn run() -> Result<ExitCode> {
 }
 
 /// Runs the command; when it says that the index is rebuilt, goes on as a reader.
-async fn serve(
-    host: &Base,
-    participant: &Participant,
-    follower: &mut Follower,
-    held: &Held,
-    words: Vec<OsString>,
-    downgrade: Call,
-) -> Result<CommandEnd> {
+async fn serve(held: &Held, words: Vec<OsString>) -> Result<CommandEnd> {
     let (mut rebuilt, mut term) =
         (signal(SignalKind::user_defined1())?, signal(SignalKind::terminate())?);
     let command = GuardedCommand {
@@ -115,12 +66,11 @@ async fn serve(
         attendance: Attendance::Unattended,
     };
     let (instruct, instructions) = mpsc::channel(1);
-    let tasks = host.tasks();
-    let running = run_while_held(tasks, participant, follower, held, command, instructions, |_| {});
     let going_on = async {
         rebuilt.recv().await.context("signals come to an end")?;
-        let answer = participant.call(downgrade).await?;
-        let reading = answer.claim.with_context(|| format!("no downgrade: {:?}", answer.value))?;
+        let participant = held.participant();
+        participant.call("downgrade").await?;
+        let reading = participant.held().context("nothing is held after the downgrade")?;
         say(&format!("serving with fence {}", reading.fence))?;
         std::future::pending::<Result<()>>().await
     };
@@ -132,7 +82,7 @@ async fn serve(
     };
     // Whatever ends it drops the command's guard, and that ends the command.
     tokio::select! {
-        end = running => Ok(end?),
+        end = held.run_instructed(command, instructions) => Ok(end?),
         failed = going_on => Err(failed.err().context("a downgrade that is over goes on")?),
         () = stopping => bail!("a stop that is under way goes on"),
     }

@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Participant;
-use crate::holding::until_overdue;
+use crate::guardian::{GuardedCommand, GuardianError};
+use crate::holding::{CommandEnd, Instruction, run_while_held, until_overdue};
 use crate::participant::{Ending, Loss, Notice};
 use crate::session::{self, Fence, SessionLoss};
 
@@ -104,6 +106,41 @@ impl Held {
             }
         };
         self.end.get_or_init(|| end).clone()
+    }
+
+    /// Runs a command until it ends or the claim does, under a guardian: the command ends in time also
+    /// where this process is stopped or killed. It finds `WOK_FENCE` and `WOK_CLAIM_PATH` in its
+    /// environment. The guardian is this program once more, so `main` begins with
+    /// [`main_if_asked`](crate::guardian::main_if_asked).
+    ///
+    /// # Errors
+    /// The command was not started.
+    ///
+    /// # Cancellation
+    /// Kills the command at once.
+    pub async fn run(&self, command: GuardedCommand) -> Result<CommandEnd, GuardianError> {
+        let (_instruct, instructions) = mpsc::channel(1);
+        self.run_instructed(command, instructions).await
+    }
+
+    /// As [`run`](Self::run), and does with the command what it is told to meanwhile.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    ///
+    /// # Cancellation
+    /// As [`run`](Self::run).
+    pub async fn run_instructed(
+        &self,
+        command: GuardedCommand,
+        instructions: mpsc::Receiver<Instruction>,
+    ) -> Result<CommandEnd, GuardianError> {
+        let (participant, tasks) = (self.participant.inner(), self.participant.tasks());
+        // The end of a claim that was told before makes the guardian start nothing.
+        let mut follower = self.participant.follow();
+        let claim = &self.claim;
+        run_while_held(tasks, participant, &mut follower, claim, command, instructions, |_| {})
+            .await
     }
 
     /// The participant that holds it, for other operations of it.

@@ -14,6 +14,7 @@ use crate::guest::{Arguments, Module};
 use crate::holding::{self, Acquire, Attempt, acquire, until_overdue};
 use crate::participant::{self as inner, Answer, CallError, Follower, Loss, Notice};
 use crate::session::{self, SessionLoss};
+use crate::tasks::Tasks;
 
 /// A participant in a recipe. It ends when it is dropped, when its session or its claim is lost, or with
 /// the host.
@@ -136,6 +137,10 @@ impl Participant {
                 }
             }
         }
+    }
+
+    pub(super) fn tasks(&self) -> &Tasks {
+        self.shared.epochs.base().tasks()
     }
 
     pub(super) async fn until_host_ends(&self) {
