@@ -64,7 +64,8 @@ impl Held {
         &self.claim.path
     }
 
-    /// The fencing token: it is higher for each next holder.
+    /// The fencing token: it is higher for each next holder. An operation that replaces the claim, as a
+    /// downgrade does, gives the new one another token: [`Participant::held`] has that.
     pub fn fence(&self) -> Fence {
         self.claim.fence
     }
@@ -111,7 +112,8 @@ impl Held {
     /// Runs a command until it ends or the claim does, under a guardian: the command ends in time also
     /// where this process is stopped or killed. It finds `WOK_FENCE` and `WOK_CLAIM_PATH` in its
     /// environment. The guardian is this program once more, so `main` begins with
-    /// [`main_if_asked`](crate::guardian::main_if_asked).
+    /// [`main_if_asked`](crate::guardian::main_if_asked). A host that is shut down waits for the command:
+    /// drop the future when [`lost`](Self::lost) says that the host ends.
     ///
     /// # Errors
     /// The command was not started.

@@ -12,6 +12,7 @@
 //! - [`contention`]: many participants of one lock, on one session.
 //! - [`recipes`]: double barrier, semaphore and read-write lock, beside Curator and kazoo as well.
 //! - `observers`, in [`recipes`]: a thousand of one configuration, while it changes.
+//! - [`api`]: what the local API adds to an operation, and what an app takes.
 //! - [`heartbeats`]: what a session costs the ensemble.
 //! - [`kill`]: the hand-over after a crash.
 //! - [`embedded`]: wok's own server beside Apache ZooKeeper.
@@ -20,6 +21,7 @@
 //! [`native`] is the baseline: the same recipes, written against the client crate by hand, on a
 //! runtime of its own. [`ground`] is what all share: the server, the runtimes, the host.
 
+mod api;
 mod contention;
 mod crowd;
 mod cycle;
@@ -58,6 +60,7 @@ const BENCHES: &[Bench] = &[
     ("contention", contention::bench),
     ("recipes", recipes::bench),
     ("observers", recipes::observers),
+    ("api", api::bench),
     ("heartbeats", heartbeats::bench),
     ("kill", kill::bench),
     ("embedded", embedded::bench),
