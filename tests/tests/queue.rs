@@ -4,7 +4,9 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "all of it is test code, where a panic is a failed test"
+    clippy::print_stdout,
+    reason = "all of it is test code, where a panic is a failed test, and what is printed are the \
+              figures of a soak"
 )]
 
 #[path = "queue/commands.rs"]

@@ -147,6 +147,16 @@ const PARTS: &[Part] = &[
         play: Play::Tests(Purpose::Test),
     },
     Part {
+        name: "queue",
+        about: "a queue on three servers, of whose producers and consumers 60 are killed",
+        play: Play::Longer(Longer {
+            profile: Profile::Ci,
+            test: "queue",
+            filter: "killed_in_turn",
+            setting: ("WOK_QUEUE_KILLS", "60"),
+        }),
+    },
+    Part {
         name: "kazoo-on-apache",
         about: "kazoo's own tests on Apache ZooKeeper, by the same list of expected failures",
         play: Play::Longer(Longer {
