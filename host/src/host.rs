@@ -211,7 +211,10 @@ impl Host {
         };
         match deadline {
             None => joining.await,
-            Some(deadline) => timeout_at(deadline, joining).await.unwrap_or(Err(Error::TimedOut)),
+            Some(deadline) => timeout_at(deadline, joining).await.unwrap_or_else(|_elapsed| {
+                let servers = self.shared.epochs.base().servers().to_owned();
+                Err(Error::NoSession { servers })
+            }),
         }
     }
 }

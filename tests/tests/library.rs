@@ -11,12 +11,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use futures_util::FutureExt;
 use serde_json::json;
 use wok::host::{Error, HeldEnd, OpenError};
 use wok::participant::{Loss, Notice};
 use wok::{Call, Held, Host, Recipe};
 use wok_tests::admin::{self, Admin};
-use wok_tests::patience::within;
+use wok_tests::patience::{eventually, within};
 use wok_tests::process::{Program, Signal};
 use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::zookeeper;
@@ -87,6 +88,46 @@ async fn who_deletes_the_znode_takes_the_claim_away() -> Result<()> {
     // The session is still there.
     assert!(acquire(&host).await?.is_held());
     Ok(())
+}
+
+#[tokio::test]
+async fn a_loss_is_told_beside_somebody_who_asks_and_does_not_listen() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let admin = Admin::connect(server.address()).await?;
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    let mut first = Box::pin(held.lost());
+    assert!((&mut first).now_or_never().is_none());
+    admin.delete(held.path()).await?;
+    let end = within("the loss", held.lost()).await?;
+    assert!(matches!(end, HeldEnd::Lost(Loss::Znode { .. })), "{end}");
+    assert!(matches!(within("the loss", first).await?, HeldEnd::Lost(Loss::Znode { .. })));
+    Ok(())
+}
+
+/// Nobody listens for the loss here: who looks from time to time is told the same.
+#[tokio::test]
+async fn who_has_lost_one_of_several_znodes_holds_none_of_them() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let admin = Admin::connect(server.address()).await?;
+    let both = Recipe::new("multi-lock", &path);
+    let host = Host::builder(server.address()).participants(2).recipe("both", both).open().await?;
+    let call = Call::new("acquire").arguments(json!({ "names": ["a", "b"] }));
+    let held = within("both locks", host.acquire("both", call)).await??;
+    let znodes = admin.tree(&path).await?;
+    let other = znodes.iter().find(|it| it.stat.ephemeral_owner != 0 && it.path != held.path());
+    let (own, other) = (held.path().to_owned(), other.context("the other lock's znode")?);
+    assert!(held.is_held());
+    admin.delete(&other.path).await?;
+    let is_lost = async || Ok((!held.is_held()).then_some(()));
+    eventually("the loss", is_lost).await?;
+    assert_eq!(held.remaining(), Duration::ZERO);
+    assert_eq!(held.participant().held(), None);
+    assert!(admin.stat(&own).await?.is_some(), "it stands as long as somebody depends on it");
+    let end = within("the loss", held.lost()).await?;
+    assert!(matches!(end, HeldEnd::Lost(Loss::Znode { .. })), "{end}");
+    drop(held);
+    admin.wait_gone(&own).await
 }
 
 /// How the first holder is parted from ZooKeeper.
@@ -201,6 +242,34 @@ async fn what_its_participant_releases_is_handed_on_when_the_holder_lets_go() ->
     drop(releasing);
     drop(held);
     admin.wait_children(&lock, "nobody in line", |names| names.is_empty()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_operation_that_ends_what_is_held_waits_for_nobody() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    within("the release", held.finish("release")).await??;
+    assert_eq!(admin.children(&lock).await?, Vec::<String>::new());
+    Ok(())
+}
+
+/// Who cannot reach ZooKeeper is told so, and not that the line is long.
+#[tokio::test]
+async fn a_call_without_a_session_says_so() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let proxy = Proxy::start(server.address())?;
+    let host = open(proxy.address(), &path).await?;
+    let held = acquire(&host).await?;
+    proxy.stall(Direction::Both);
+    proxy.refuse();
+    assert!(matches!(within("the loss", held.lost()).await?, HeldEnd::Lost(Loss::Session(_))));
+    let outcome = within("an answer", host.acquire("orders", impatient())).await?;
+    assert!(matches!(outcome, Err(Error::NoSession { .. })), "{outcome:?}");
+    proxy.heal();
+    assert!(acquire(&host).await?.is_held());
     Ok(())
 }
 

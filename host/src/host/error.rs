@@ -36,7 +36,14 @@ pub enum Error {
     /// The servers refuse this host, and would again.
     #[error(transparent)]
     Connect(ConnectError),
-    /// The time of the call is over. Nothing is left of the operation.
+    /// The time of the call is over, and there was no session. Nothing was called.
+    #[error("no session with ZooKeeper at {servers} in time: look after the servers")]
+    NoSession {
+        /// The servers.
+        servers: String,
+    },
+    /// The time of the call is over. Nothing of it is held or stands in line; what it was to write for
+    /// good may have been written.
     #[error("the call's timeout has passed")]
     TimedOut,
     /// The operation's own error, as JSON: the text of a case, or `{"case": …}`. The recipe's
@@ -65,10 +72,22 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether a write of the operation may or may not have happened: its connection was lost before
-    /// the reply, and nothing tells.
+    /// Whether what the operation was to write for good may or may not have been written: the
+    /// connection was lost before a reply, or the operation ended in its midst. Look before it is called
+    /// again.
     pub fn is_outcome_unknown(&self) -> bool {
-        matches!(self, Error::Refused(value) if value == "outcome-unknown")
+        match self {
+            Error::Refused(error) => error == "outcome-unknown" || error == "cancelled",
+            Error::TimedOut | Error::Lost(_) | Error::Failed(_) | Error::Left => true,
+            Error::UnknownRecipe { .. }
+            | Error::Arguments(_)
+            | Error::Join(_)
+            | Error::Connect(_)
+            | Error::NoSession { .. }
+            | Error::NotHeld(_)
+            | Error::Busy
+            | Error::Ending => false,
+        }
     }
 }
 
@@ -78,6 +97,30 @@ impl From<Ending> for Error {
             Ending::Left => Error::Left,
             Ending::Lost(loss) => Error::Lost(loss),
             Ending::Failed(fault) => Error::Failed(fault),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::SessionLoss;
+
+    #[test]
+    fn an_operation_that_ended_in_its_midst_may_have_written() {
+        let lost = Error::Lost(Loss::Session(SessionLoss::Expired));
+        for error in [Error::TimedOut, lost, Error::Left] {
+            assert!(error.is_outcome_unknown(), "{error}");
+        }
+        for case in ["outcome-unknown", "cancelled"] {
+            assert!(Error::Refused(json!(case)).is_outcome_unknown(), "{case}");
+        }
+        let nobody = Error::NoSession { servers: "zk1:2181".to_owned() };
+        let refused = Error::Refused(json!({ "invalid": "outcome-unknown" }));
+        for error in [nobody, refused, Error::Refused(json!("no-node")), Error::Busy] {
+            assert!(!error.is_outcome_unknown(), "{error}");
         }
     }
 }

@@ -1,13 +1,15 @@
 //! A claim that is held.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use super::Participant;
+use super::{Call, Error, Participant};
 use crate::guardian::{GuardedCommand, GuardianError};
 use crate::holding::{CommandEnd, Instruction, run_while_held, until_overdue};
 use crate::participant::{Ending, Loss, Notice};
@@ -72,14 +74,14 @@ impl Held {
 
     /// Whether it is held at this very moment, as far as anyone can know.
     pub fn is_held(&self) -> bool {
-        self.end.get().is_none() && self.participant.inner().holds()
+        self.ended_by_now().is_none() && self.participant.inner().holds()
     }
 
     /// For how long it may be relied on without hearing more of ZooKeeper; nothing once it is lost. In
     /// contact, each heartbeat makes it longer.
     pub fn remaining(&self) -> Duration {
         let deadline = self.participant.inner().presence().tenure();
-        let deadline = deadline.filter(|_| self.end.get().is_none());
+        let deadline = deadline.filter(|_| self.ended_by_now().is_none());
         deadline.map_or(Duration::ZERO, |deadline| deadline.remaining())
     }
 
@@ -89,16 +91,18 @@ impl Held {
     /// # Cancellation
     /// Nothing is lost: ask again, as often as you like.
     pub async fn lost(&self) -> HeldEnd {
-        let mut follower = self.participant.follower().lock().await;
-        if let Some(end) = self.end.get() {
-            return end.clone();
-        }
+        // Each who asks is woken by a follower of its own: one who does not listen at the moment keeps
+        // nothing from another. It is there before the first look, so nothing is told in between.
+        let mut woken = self.participant.follow();
         let end = loop {
-            // All are cancel-safe: a notice stays with the follower, the deadline is asked for anew, and
+            if let Some(end) = self.ended_by_now() {
+                return end;
+            }
+            // All are cancel-safe: what was told is looked for above, the deadline is asked for anew, and
             // the host's end is a state.
             tokio::select! {
                 biased;
-                notice = follower.next() => if let Some(end) = end_of(notice) { break end },
+                _told = woken.next() => {}
                 () = until_overdue(self.participant.inner()) => {
                     break HeldEnd::Lost(Loss::Session(SessionLoss::Deadline));
                 }
@@ -107,6 +111,16 @@ impl Held {
             }
         };
         self.end.get_or_init(|| end).clone()
+    }
+
+    /// How it ended, by what the participant has told until now.
+    fn ended_by_now(&self) -> Option<HeldEnd> {
+        if self.end.get().is_none() {
+            let mut told = self.participant.told().lock().unwrap_or_else(PoisonError::into_inner);
+            let end = std::iter::from_fn(|| told.next().now_or_never()).find_map(end_of);
+            end.map(|end| self.end.get_or_init(|| end));
+        }
+        self.end.get().cloned()
     }
 
     /// Runs a command until it ends or the claim does, under a guardian: the command ends in time also
@@ -145,7 +159,23 @@ impl Held {
             .await
     }
 
-    /// The participant that holds it, for other operations of it.
+    /// Calls the operation that ends what is held, and leaves. Nothing may depend on the claim any more.
+    ///
+    /// # Errors
+    /// As [`Participant::call`]. What was held is given back all the same.
+    ///
+    /// # Cancellation
+    /// Withdraws the call, and gives back what is held.
+    pub async fn finish(self, call: impl Into<Call>) -> Result<Value, Error> {
+        let Held { participant, dependent, .. } = self;
+        drop(dependent);
+        let answer = participant.call(call).await;
+        participant.leave().await;
+        answer
+    }
+
+    /// The participant that holds it, for other operations of it. One that gives the claim up waits until
+    /// this [`Held`] is dropped: who holds it calls that by [`finish`](Self::finish).
     pub fn participant(&self) -> &Participant {
         &self.participant
     }

@@ -1,9 +1,8 @@
 //! A participant that stays.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
-use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +20,8 @@ use crate::tasks::Tasks;
 #[derive(Debug)]
 pub struct Participant {
     inner: Arc<inner::Participant>,
-    follower: Mutex<Follower>,
+    /// What it told since it joined, and nobody has looked at.
+    told: Mutex<Follower>,
     module: Module,
     // Behind the handle above: the host may end when the participant was asked to leave.
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ impl Participant {
         let Joined { participant, follower, .. } = joined;
         let inner = Arc::new(participant);
         shared.enter(&inner);
-        Participant { inner, follower: Mutex::new(follower), module, shared: Arc::clone(shared) }
+        Participant { inner, told: Mutex::new(follower), module, shared: Arc::clone(shared) }
     }
 
     /// Its id, which is in the names of its contender znodes.
@@ -83,7 +83,8 @@ impl Participant {
     /// # Cancellation
     /// It leaves all the same.
     pub async fn leave(mut self) {
-        holding::leave(&self.inner, self.follower.get_mut(), drop).await;
+        let told = self.told.get_mut().unwrap_or_else(PoisonError::into_inner);
+        holding::leave(&self.inner, told, drop).await;
     }
 
     pub(super) async fn answered(
@@ -105,7 +106,8 @@ impl Participant {
         deadline: Option<Instant>,
     ) -> Result<Held, Error> {
         let attempt = Acquire { arguments, deadline, withdrawn: CancellationToken::new() };
-        let error = match acquire(&self.inner, self.follower.get_mut(), attempt, |_| {}).await {
+        let told = self.told.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let error = match acquire(&self.inner, told, attempt, |_| {}).await {
             Attempt::Held(held) => match self.inner.depend(&held) {
                 Some(dependent) => return Ok(Held::new(self, held, dependent)),
                 None => self.ended().await,
@@ -151,8 +153,8 @@ impl Participant {
         &self.inner
     }
 
-    pub(super) fn follower(&self) -> &Mutex<Follower> {
-        &self.follower
+    pub(super) fn told(&self) -> &Mutex<Follower> {
+        &self.told
     }
 }
 

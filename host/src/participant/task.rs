@@ -215,6 +215,10 @@ impl Task {
             ending => ending,
         };
         if let Ending::Lost(loss) = &ending {
+            // What depends on the claim may keep its other znodes for a while.
+            if let Loss::Znode { .. } = loss {
+                self.seat.forfeit();
+            }
             self.line.tell(Notice::Lost(loss.clone()));
         }
         let let_go = async {

@@ -63,6 +63,8 @@ pub(super) struct Claims {
     taken: u64,
     /// Whether the participant ends: nothing more may depend on what it holds.
     is_closed: bool,
+    /// A part was lost: what is left of the claim is not held any more.
+    is_forfeit: bool,
 }
 
 impl Claims {
@@ -74,6 +76,12 @@ impl Claims {
     fn begin(&mut self) -> u64 {
         self.taken += 1;
         self.taken
+    }
+
+    /// What is held and not being given up.
+    fn kept(&self) -> impl Iterator<Item = &Part> + Clone {
+        let is_kept = |part: &&Part| part.ending != Some(GivingUp::TheClaim);
+        self.parts.iter().filter(is_kept).filter(|_| !self.is_forfeit)
     }
 
     fn part(&mut self, path: &str) -> Option<&mut Part> {
@@ -279,14 +287,14 @@ impl Seat {
     /// Whether this participant has a claim that it is not giving up. It may be lost already:
     /// only [`is_live`](Seat::is_live) and [`until_claim_lost`](Seat::until_claim_lost) tell.
     pub fn has_claim(&self) -> bool {
-        self.claims().parts.iter().any(|part| part.ending != Some(GivingUp::TheClaim))
+        self.claims().kept().next().is_some()
     }
 
     /// What this participant holds and is not giving up, with the caution of
     /// [`has_claim`](Seat::has_claim).
     pub fn held(&self) -> Option<Held> {
         let claims = self.claims();
-        let mut kept = claims.parts.iter().filter(|part| part.ending != Some(GivingUp::TheClaim));
+        let mut kept = claims.kept();
         let newest = kept.clone().map(|part| part.claim).max()?;
         let part = kept.find(|part| part.claim == newest)?;
         Some(Held { path: part.path.clone(), fence: part.czxid.unsigned_abs() })

@@ -106,8 +106,10 @@ impl Session {
         }
     }
 
-    /// Whether it is lost.
+    /// Whether it is lost, which is noticed here where nobody has noticed it yet: who was told that its
+    /// claim has outlived the deadline finds no room on the same session.
     pub fn is_lost(&self) -> bool {
+        self.core.is_live();
         self.core.lost().is_cancelled()
     }
 

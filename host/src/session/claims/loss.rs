@@ -19,6 +19,12 @@ impl Seat {
         path
     }
 
+    /// The claim is lost with one of its znodes. The others stand until nothing depends on them, and
+    /// are not held any more.
+    pub fn forfeit(&self) {
+        self.claims().is_forfeit = true;
+    }
+
     async fn next_loss(&self) -> (String, i64) {
         loop {
             let (path, czxid, event) = self.next_event().await;
