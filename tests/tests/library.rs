@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use futures_util::FutureExt;
 use serde_json::json;
+use wok::config::Limits;
 use wok::host::{Error, HeldEnd, OpenError};
 use wok::participant::{Loss, Notice};
 use wok::{Call, Held, Host, Recipe};
@@ -347,9 +348,32 @@ async fn what_a_host_cannot_be_opened_with_is_told() -> Result<()> {
     assert!(unknown.to_string().contains("did you mean lock?"), "{unknown}");
     let mount = open(Recipe::new("lock", "a")).await;
     assert!(matches!(mount, OpenError::Mount { .. }), "{mount}");
+    let everything = open(Recipe::new("lock", "/")).await;
+    assert!(matches!(everything, OpenError::Mount { .. }), "{everything}");
+    let tiny = Limits { memory: 1, ..Limits::default() };
+    let tiny = open(Recipe::new("lock", "/a").limits(tiny)).await;
+    assert!(tiny.to_string().starts_with("limits of the recipe \"it\": memory is out"), "{tiny}");
     let config = open(Recipe::new("lock", "/a").config(json!({ "revokable": true }))).await;
     assert!(matches!(config, OpenError::Config { .. }), "{config}");
     assert!(config.to_string().contains("revocable"), "{config}");
+
+    let lock = || Recipe::new("lock", "/a");
+    let of = |address: &str| Host::builder(address).participants(1);
+    for (builder, told) in [
+        (of("zk1:2181/app"), "servers: \"zk1:2181/app\" has a chroot"),
+        (
+            of("zk1").session_timeout(Duration::from_millis(1)),
+            "session timeout: 1ms is out of range",
+        ),
+        (of("zk1").sessions(0), "sessions: there can be none"),
+        (of("zk1").participants(0), "participants: there can be none"),
+        (of("zk1").recipe("a", lock()).recipe("a", lock()), "recipe \"a\": there are two"),
+        (of("zk1").recipe("A", lock()), "name of the recipe \"A\": \"A\" is not a name"),
+    ] {
+        let error = builder.open().await.map(drop).unwrap_err();
+        assert!(matches!(error, OpenError::Setting { .. }), "{error}");
+        assert!(error.to_string().starts_with(told), "{error}");
+    }
 
     let nobody = format!("127.0.0.1:{}", wok_tests::ports::free()?);
     let builder = Host::builder(nobody).participants(1);

@@ -52,6 +52,18 @@ const WRITTEN_PER_SECOND: RangeInclusive<u64> = 1 << 10..=1 << 30;
 /// serves its neighbours.
 const DEFAULT_CALLS_PER_SECOND: u32 = 5_000;
 
+/// A session can watch some thousands of paths in all, whatever one participant is allowed.
+const MOST_WATCHES: u32 = 10_000;
+
+/// More are deleted more slowly than a session timeout.
+const MOST_ZNODES: u32 = 100_000;
+
+/// More than a server of usual size has memory for.
+const MOST_PERSISTENT_ZNODES: u32 = 1_000_000;
+
+/// Beyond what an ensemble answers in a second.
+const MOST_CALLS_PER_SECOND: u32 = 1_000_000;
+
 const MEMORY_KEY: Key = Key::new("memory", "\"16MiB\"");
 const CPU_PER_CALL_KEY: Key = Key::new("cpu-per-call", "\"100ms\"");
 const WATCHES_KEY: Key = Key::new("watches", "64");
@@ -83,6 +95,41 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The same, if a config file could say them.
+    ///
+    /// # Errors
+    /// One of them is out of range.
+    pub fn check(self) -> Result<Self, BadValue> {
+        let out_of_range = |what: &str, remedy: String| {
+            Err(BadValue::new(format!("{what} is out of range"), remedy))
+        };
+        for (what, bytes, range) in [
+            ("memory", self.memory, MEMORY),
+            ("watched_paths", self.watched_paths, 0..=MOST_WATCHED_PATHS),
+            ("written_per_second", self.written_per_second, WRITTEN_PER_SECOND),
+        ] {
+            if !range.contains(&bytes) {
+                let (least, most) = range.into_inner();
+                return out_of_range(what, format!("choose from {least} to {most} bytes"));
+            }
+        }
+        for (what, count, most) in [
+            ("watches", self.watches, MOST_WATCHES),
+            ("znodes", self.znodes, MOST_ZNODES),
+            ("persistent_znodes", self.persistent_znodes, MOST_PERSISTENT_ZNODES),
+            ("calls_per_second", self.calls_per_second, MOST_CALLS_PER_SECOND),
+        ] {
+            if !(1..=most).contains(&count) {
+                return out_of_range(what, format!("choose from 1 to {most}"));
+            }
+        }
+        if !CPU_PER_CALL.contains(&self.cpu_per_call) {
+            let (least, most) = CPU_PER_CALL.into_inner();
+            return out_of_range("cpu_per_call", format!("choose from {least:?} to {most:?}"));
+        }
+        Ok(self)
+    }
+
     /// Those of the component.
     pub(crate) fn of_guest(self) -> guest::Limits {
         guest::Limits {
@@ -143,16 +190,12 @@ pub(super) fn validate(mut section: Section<'_>, report: &mut Report<'_>) -> Opt
             Some(field) => field.integer(1..=most, report),
             None => Some(default),
         };
-    // A session can watch some thousands of paths in all, whatever one participant is allowed.
-    let watches = count(&WATCHES_KEY, defaults.watches, 10_000, report);
-    // More are deleted more slowly than a session timeout.
-    let znodes = count(&ZNODES_KEY, defaults.znodes, 100_000, report);
-    // More than a server of usual size has memory for.
-    let persistent_znodes =
-        count(&PERSISTENT_ZNODES_KEY, defaults.persistent_znodes, 1_000_000, report);
-    // Beyond what an ensemble answers in a second.
-    let calls_per_second =
-        count(&CALLS_PER_SECOND_KEY, defaults.calls_per_second, 1_000_000, report);
+    let watches = count(&WATCHES_KEY, defaults.watches, MOST_WATCHES, report);
+    let znodes = count(&ZNODES_KEY, defaults.znodes, MOST_ZNODES, report);
+    let most = MOST_PERSISTENT_ZNODES;
+    let persistent_znodes = count(&PERSISTENT_ZNODES_KEY, defaults.persistent_znodes, most, report);
+    let most = MOST_CALLS_PER_SECOND;
+    let calls_per_second = count(&CALLS_PER_SECOND_KEY, defaults.calls_per_second, most, report);
     section.finish(report);
     Some(Limits {
         memory: memory?,

@@ -17,7 +17,7 @@ pub struct BadValue {
 }
 
 impl BadValue {
-    pub(super) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         BadValue { message: message.into(), remedy: remedy.into(), within: None }
     }
 

@@ -77,6 +77,20 @@ pub struct ForModule {
 pub struct RecipeName(String);
 
 impl RecipeName {
+    /// The name, if it is one.
+    ///
+    /// # Errors
+    /// It is anything else, or too long.
+    pub fn parse(name: &str) -> Result<Self, BadValue> {
+        if is_kebab_case(name) && name.len() <= MAX_NAME {
+            return Ok(RecipeName(name.to_owned()));
+        }
+        let remedy = format!(
+            "use lower case letters, digits and hyphens, a letter first, at most {MAX_NAME} in all"
+        );
+        Err(BadValue::new(format!("{name:?} is not a name for a recipe"), remedy))
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -281,15 +295,8 @@ fn run(
 }
 
 fn name(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<RecipeName> {
-    if is_kebab_case(entry.name) && entry.name.len() <= MAX_NAME {
-        return Some(RecipeName(entry.name.to_owned()));
-    }
-    let remedy = format!(
-        "use lower case letters, digits and hyphens, a letter first, at most {MAX_NAME} in all"
-    );
-    let what = format!("{:?} is not a name for a recipe", entry.name);
-    report.error(entry.name_place.clone(), what, remedy);
-    None
+    let wrong = |bad: BadValue| report.error(entry.name_place.clone(), bad.message, bad.remedy);
+    RecipeName::parse(entry.name).map_err(wrong).ok()
 }
 
 /// Words of lower case letters and digits, joined by single hyphens, each beginning with a letter:

@@ -22,6 +22,22 @@ const MAX: Duration = Duration::from_secs(3600);
 pub struct SessionTimeout(Duration);
 
 impl SessionTimeout {
+    /// A timeout that a session can be judged by.
+    ///
+    /// # Errors
+    /// It is too short, or too long.
+    pub fn of(timeout: Duration) -> Result<Self, BadValue> {
+        if (MIN..=MAX).contains(&timeout) {
+            return Ok(SessionTimeout(timeout));
+        }
+        let remedy = format!(
+            "choose from \"{}\" to \"{}\"; a server with default settings grants \"4s\" to \"40s\"",
+            spell_duration(MIN),
+            spell_duration(MAX)
+        );
+        Err(BadValue::new(format!("{timeout:?} is out of range"), remedy))
+    }
+
     /// The timeout to ask the server for; it may grant another.
     pub fn get(self) -> Duration {
         self.0
@@ -77,16 +93,9 @@ impl FromStr for SessionTimeout {
     type Err = BadValue;
 
     fn from_str(text: &str) -> Result<Self, BadValue> {
-        let timeout = parse_duration(text)?;
-        if (MIN..=MAX).contains(&timeout) {
-            return Ok(SessionTimeout(timeout));
-        }
-        let remedy = format!(
-            "choose from \"{}\" to \"{}\"; a server with default settings grants \"4s\" to \"40s\"",
-            spell_duration(MIN),
-            spell_duration(MAX)
-        );
-        Err(BadValue::new(format!("{text} is out of range"), remedy))
+        // In the words that were written, which may be another unit's.
+        SessionTimeout::of(parse_duration(text)?)
+            .map_err(|bad| BadValue::new(format!("{text} is out of range"), bad.remedy))
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a host is opened with.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,13 +11,12 @@ use tokio_util::sync::CancellationToken;
 use super::{Host, Recipe, Shared};
 use crate::backoff::Backoff;
 use crate::base::{Base, BaseOptions, LoadError, Sessions, user_cache};
-use crate::config::{Engine, SessionTimeout};
+use crate::config::{BadValue, ConnectString, Engine, SessionTimeout};
 use crate::epochs::Epochs;
 use crate::guest::values::ValueErrors;
 use crate::guest::{CompileCache, EngineError};
 use crate::session::{ConnectError, ConnectOptions};
 use crate::tasks::Tasks;
-use crate::znode_path::PathError;
 
 /// For how long a server is looked for at first: an election takes seconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -50,7 +50,15 @@ pub enum OpenError {
         /// Why.
         source: LoadError,
     },
-    /// A recipe's mount is no path of a znode.
+    /// A setting would not be good in a config file either.
+    #[error("{what}: {source}")]
+    Setting {
+        /// Which.
+        what: String,
+        /// What is wrong with it.
+        source: BadValue,
+    },
+    /// A recipe's mount is no path of a znode, or is the whole ensemble.
     #[error("recipe {recipe:?}: the mount {mount:?}: {source}")]
     Mount {
         /// The recipe.
@@ -58,7 +66,7 @@ pub enum OpenError {
         /// The mount.
         mount: String,
         /// Why.
-        source: PathError,
+        source: BadValue,
     },
     /// A module does not take its configuration.
     #[error("recipe {recipe:?}: {source}")]
@@ -141,7 +149,8 @@ impl Builder {
     /// # Cancellation
     /// Nothing is left.
     pub async fn open(self) -> Result<Host, OpenError> {
-        let Builder { connect, connect_timeout, participants, sessions, cache, recipes } = self;
+        let Builder { connect, connect_timeout, participants, sessions, cache, recipes } =
+            self.checked()?;
         let memory = recipes.iter().map(|(_, recipe)| recipe.memory()).max().unwrap_or(0);
         let sessions = Sessions::at_most(sessions);
         let base = Base::new(BaseOptions { participants, memory, cache, connect, sessions })?;
@@ -159,6 +168,32 @@ impl Builder {
         let keeper = Tasks::on(Handle::current());
         keeper.spawn("host", keep(&shared));
         Ok(Host { shared, keeper })
+    }
+}
+
+impl Builder {
+    /// The same, with the servers as the client takes them.
+    fn checked(mut self) -> Result<Self, OpenError> {
+        let wrong = |what: &str| {
+            let what = what.to_owned();
+            move |source| OpenError::Setting { what, source }
+        };
+        let servers: ConnectString = self.connect.hosts.parse().map_err(wrong("servers"))?;
+        servers.as_str().clone_into(&mut self.connect.hosts);
+        let timeout = SessionTimeout::of(self.connect.session_timeout);
+        timeout.map_err(wrong("session timeout"))?;
+        for (what, count) in [("participants", self.participants), ("sessions", self.sessions)] {
+            if count == 0 {
+                let none = BadValue::new("there can be none", "allow one at least");
+                return Err(wrong(what)(none));
+            }
+        }
+        let mut names = BTreeSet::new();
+        if let Some((name, _)) = self.recipes.iter().find(|(name, _)| !names.insert(name)) {
+            let twice = BadValue::new("there are two of that name", "give each a name of its own");
+            return Err(wrong(&format!("recipe {name:?}"))(twice));
+        }
+        Ok(self)
     }
 }
 

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::builder::OpenError;
 use crate::base::{Base, owner};
-use crate::config::Limits;
+use crate::config::{Limits, MountPath, RecipeName};
 use crate::guest::Mount;
 use crate::modules::ModuleSource;
 use crate::participant::Join;
+use crate::znode_path::ZnodePath;
 
 /// A named use of a module, as `[recipes.<name>]` is in a config file.
 #[derive(Debug, Clone)]
@@ -71,11 +72,14 @@ impl Recipe {
     /// Loads the module and checks what it is given.
     pub(super) fn load(self, name: &str, base: &Base) -> Result<Join, OpenError> {
         let recipe = || name.to_owned();
-        let mount = Mount::new(&self.mount).map_err(|source| OpenError::Mount {
-            recipe: recipe(),
-            mount: self.mount,
-            source,
-        })?;
+        let wrong = |what: &str| {
+            let what = format!("{what} of the recipe {name:?}");
+            move |source| OpenError::Setting { what, source }
+        };
+        RecipeName::parse(name).map_err(wrong("name"))?;
+        let limits = self.limits.check().map_err(wrong("limits"))?;
+        let mount = MountPath::parse(&self.mount, &ZnodePath::root())
+            .map_err(|source| OpenError::Mount { recipe: recipe(), mount: self.mount, source })?;
         let module = base
             .load(&self.module, self.sha256.as_ref())
             .map_err(|source| OpenError::Module { recipe: recipe(), source })?;
@@ -85,10 +89,10 @@ impl Recipe {
         Ok(Join {
             recipe: recipe(),
             module,
-            mount,
+            mount: Mount::from(mount.path().clone()),
             config,
-            limits: self.limits.of_guest(),
-            seat: self.limits.of_seat(),
+            limits: limits.of_guest(),
+            seat: limits.of_seat(),
             owner: self.owner.unwrap_or_else(|| owner(name)),
             witness: None,
         })
