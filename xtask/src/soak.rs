@@ -177,6 +177,11 @@ const PARTS: &[Part] = &[
         play: Play::Tests(Purpose::Go),
     },
     Part {
+        name: "api-connections",
+        about: "10,000 connections to the local API that are idle, or send a byte in a second",
+        play: Play::Tests(Purpose::Test),
+    },
+    Part {
         name: "openapi-client",
         about: "a client for Python, generated from the API's document",
         play: Play::Tests(Purpose::Test),

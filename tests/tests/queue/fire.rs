@@ -67,6 +67,11 @@ fn member(
         .start()
 }
 
+/// Whether the process runs wok. One that has ended runs nothing.
+fn is_wok(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "wok")
+}
+
 /// How often each item is in a line of that kind.
 fn counted(order: &OrderFile, kind: &str) -> Result<BTreeMap<String, usize>> {
     let mut counts = BTreeMap::new();
@@ -95,10 +100,9 @@ async fn no_item_is_lost_or_done_twice_while_everybody_is_killed_in_turn() -> Re
     for kill in 1..=kills {
         reaches("put", kill * BETWEEN).await?;
         reaches("done", kill).await?;
-        // One of the processes of the next one in turn, but not its shell.
+        // A wok of the next one in turn: what writes its lines down is not to be killed half-way.
         let victim = &members[kill % members.len()];
-        let shell = victim.pid();
-        if let Some(pid) = victim.tree().into_iter().find(|pid| *pid != shell) {
+        if let Some(pid) = victim.tree().into_iter().find(|pid| is_wok(*pid)) {
             let pid = Pid::from_raw(i32::try_from(pid)?).context("a process")?;
             // It may have ended by itself.
             let _ = kill_process(pid, Signal::KILL);

@@ -70,6 +70,10 @@ struct Kill {
     reason: &'static str,
 }
 
+/// Of a transaction that its coordinator begins and leaves, and that is not decided before it is asked for, also
+/// on a machine that is busy.
+const ENOUGH_MS: u64 = 6000;
+
 const ALL: &str = "all sites voted to commit";
 const VOTE: &[&str] = &["vote", "TX", "site=b", "choice=commit"];
 const REGISTER: &[&str] = &["register", "TX", "site=b"];
@@ -105,8 +109,12 @@ const KILLS: [Kill; 8] = [
         .votes(&["a"], &[])
         .aborts("b died before it voted", LONG_MS),
     // Who asks when the time is over decides; where it cannot, the next one that asks does.
-    Kill::of(OUTCOME, Moment::Before(1)).votes(&[], &[]).aborts("a had not voted in time", 1500),
-    Kill::of(OUTCOME, Moment::Behind(1)).votes(&[], &[]).aborts("a had not voted in time", 1500),
+    Kill::of(OUTCOME, Moment::Before(1))
+        .votes(&[], &[])
+        .aborts("a had not voted in time", ENOUGH_MS),
+    Kill::of(OUTCOME, Moment::Behind(1))
+        .votes(&[], &[])
+        .aborts("a had not voted in time", ENOUGH_MS),
 ];
 
 /// Has it call by a proxy before that server, and kills it in that moment.

@@ -3,6 +3,7 @@
 //! A part prints lines `figure: <text>`, which become its row in the closing table, and fails if a
 //! bound is broken.
 
+mod api_connections;
 mod faults;
 mod go_zookeeper;
 mod hostile_neighbours;
@@ -20,6 +21,7 @@ const PARTS: &[Part] = &[
     ("faults", faults::play),
     ("go-zookeeper", go_zookeeper::play),
     ("openapi-client", openapi_client::play),
+    ("api-connections", api_connections::play),
 ];
 
 /// How a part is played.
