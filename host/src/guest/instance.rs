@@ -255,7 +255,8 @@ impl Live {
         let mut store = Store::new(module.engine().wasmtime(), state);
         store.limiter(|state| &mut state.growth);
         store.set_hostcall_fuel(to_usize(limits.hostcall_bytes));
-        let handles = limits.watches.saturating_add(limits.child_lists) as usize;
+        // Each watch a second time: a component that waits lends all that it waits for.
+        let handles = limits.watches.saturating_mul(2).saturating_add(limits.child_lists) as usize;
         store.set_max_component_handles(handles.saturating_add(SPARE_HANDLES));
         // The neighbours have their turn when this one's is over.
         store.epoch_deadline_callback(move |_| match turn.is_over() {
