@@ -33,6 +33,7 @@ async fn write_report(held: &Held) {
     for page in 1.. {
         // Whatever is written to should refuse a fence that is lower than the highest it has seen.
         println!("page {page} with fence {}", held.fence());
+        // Stands for the work on a page.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
