@@ -50,6 +50,7 @@ pub use recipe::{ForModule, MountPath, Recipe, RecipeName};
 pub use restart::Restart;
 pub use session_timeout::{SessionTimeout, check_stop, longest_stop};
 pub use sha256::Sha256;
+pub(crate) use zookeeper::DEFAULT_SESSIONS;
 pub use zookeeper::ZooKeeper;
 
 /// A configuration is written by hand; a file beyond this is not one, and is not read whole.

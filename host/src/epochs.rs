@@ -12,12 +12,14 @@
 //! | question | file |
 //! |---|---|
 //! | which sessions are open, and who is seated where? | `open_sessions.rs` |
+//! | how is the first one opened, while servers start? | `opening.rs` |
 //! | what happens when all of them are full? | `joining.rs` |
 //! | when does a session end? | `attendant.rs` |
 
 mod attendant;
 mod joining;
 mod open_sessions;
+mod opening;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -24,7 +24,8 @@
 //! joins for one operation without a claim; [`Host::join`] gives a [`Participant`] that stays.
 //!
 //! A session that is lost ends what was held on it, and another one follows: the next call goes on
-//! there. Nothing is acquired again by itself, because whoever held has to stop first.
+//! there. Nothing is acquired again by itself, because the program has to stop its work under the lost
+//! claim first.
 
 mod builder;
 mod error;
@@ -52,6 +53,11 @@ use crate::near::near;
 use crate::participant as inner;
 use crate::session::ConnectError;
 use crate::tasks::Tasks;
+
+/// The page of the guide, whose example is compiled with the other examples in documents.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/in-a-rust-program.md")]
+struct PageOfTheGuide;
 
 /// A host in this process: its sessions with ZooKeeper, and the recipes that can be joined on them.
 ///
@@ -127,10 +133,11 @@ impl Host {
     /// Joins a recipe and calls an operation until it holds a claim.
     ///
     /// # Errors
-    /// Nothing is held, and nothing is left of the attempt.
+    /// Nothing is held, and nothing of the attempt stands in line. What the operation was to write for
+    /// good may have been written: [`Error::is_outcome_unknown`] says so.
     ///
     /// # Cancellation
-    /// Dropping the future withdraws: nothing is left of the attempt, soon.
+    /// Dropping the future withdraws: soon nothing of the attempt stands in line.
     pub async fn acquire(&self, recipe: &str, call: impl Into<Call>) -> Result<Held, Error> {
         let call = call.into();
         let (arguments, deadline) = (self.arguments(recipe, &call)?, call.deadline());
@@ -192,7 +199,7 @@ impl Host {
         module.arguments(&call.operation, &call.arguments).map_err(Error::Arguments)
     }
 
-    /// Joins on a session; waits for one if there is none.
+    /// Joins the recipe on an open session, and waits until one is open.
     async fn joined(&self, recipe: &str, deadline: Option<Instant>) -> Result<Participant, Error> {
         let module = self.known(recipe)?.module.clone();
         let joining = async {

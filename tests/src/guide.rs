@@ -13,7 +13,7 @@
 //! The address that the guide has for its server, [`ADDRESS`], is any free one here.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -115,6 +115,21 @@ pub struct Reader<'a> {
     seen: usize,
     address: String,
     servers: Vec<Running>,
+}
+
+/// Plays the README of an example in a directory of its own, beside copies of the files that it needs.
+///
+/// # Errors
+/// As [`Reader::play`].
+pub async fn play_example(name: &str, files: &[&str]) -> Result<()> {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
+    let shop = Workshop::open()?;
+    let mut reader = Reader::begin(&shop, name)?;
+    for file in files {
+        // With its permissions.
+        fs::copy(example.join(file), shop.path().join(name).join(file))?;
+    }
+    reader.play(&fs::read_to_string(example.join("README.md"))?).await
 }
 
 impl<'a> Reader<'a> {

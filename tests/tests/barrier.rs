@@ -7,14 +7,10 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
 use wok_tests::frames::Opcode;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program, Running};
 use wok_tests::proxy::{Action, Cut, Direction, Match, Proxy};
@@ -226,12 +222,5 @@ async fn a_znode_with_children_is_not_lowered_and_the_children_stay() -> Result<
 
 #[tokio::test]
 async fn the_maintenance_window_does_what_its_page_says() -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/maintenance-window");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "maintenance-window")?;
-    for script in ["job", "maintenance"] {
-        // With its permissions.
-        fs::copy(example.join(script), shop.path().join("maintenance-window").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("maintenance-window", &["job", "maintenance"]).await
 }

@@ -5,7 +5,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use wok_tests::admin::Admin;
 use wok_tests::api::{Serving, serve};
-use wok_tests::authors::Workshop;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Program, Running, Signal};
 use wok_tests::zookeeper;
@@ -231,11 +229,5 @@ async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost(
 
 #[tokio::test]
 async fn the_apps_do_what_their_page_says() -> Result<()> {
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "clients")?;
-    for name in ["lock.py", "jobs.py", "with-lock.sh"] {
-        // With its permissions.
-        fs::copy(examples().join(name), shop.path().join("clients").join(name))?;
-    }
-    reader.play(&fs::read_to_string(examples().join("README.md"))?).await
+    play_example("clients", &["lock.py", "jobs.py", "with-lock.sh"]).await
 }

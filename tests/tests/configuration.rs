@@ -7,14 +7,10 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program, Running, Signal};
 use wok_tests::proxy::{Action, Cut, Match, Proxy};
@@ -325,12 +321,5 @@ async fn a_snapshot_of_more_keys_than_a_pipeline_takes_is_whole_and_one_of_too_m
 
 #[tokio::test]
 async fn the_feature_switches_do_what_their_page_says() -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/feature-switches");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "feature-switches")?;
-    for script in ["switch", "follow"] {
-        // With its permissions.
-        fs::copy(example.join(script), shop.path().join("feature-switches").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("feature-switches", &["switch", "follow"]).await
 }

@@ -165,7 +165,7 @@ impl Scene {
 
 /// Any order, but the same for the same requests.
 fn in_order(mut opcodes: Vec<Opcode>) -> Vec<Opcode> {
-    opcodes.sort_by_key(|opcode| format!("{opcode:?}"));
+    opcodes.sort_by_key(|opcode| opcode.number());
     opcodes
 }
 

@@ -9,14 +9,11 @@
 )]
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
 use wok_tests::frames::Opcode;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program, Running};
 use wok_tests::proxy::{Action, Cut, Match, Proxy};
@@ -306,12 +303,5 @@ async fn a_count_costs_two_round_trips_however_many_there_are() -> Result<()> {
 
 #[tokio::test]
 async fn the_deployment_does_what_its_page_says() -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/deployment");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "deployment")?;
-    for script in ["report", "when-all-have-reported"] {
-        // With its permissions.
-        fs::copy(example.join(script), shop.path().join("deployment").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("deployment", &["report", "when-all-have-reported"]).await
 }

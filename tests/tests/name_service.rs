@@ -8,16 +8,12 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::participant::Participant;
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
 use wok_tests::frames::Opcode;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal};
 use wok_tests::proxy::{Action, Cut, Match, Proxy};
 use wok_tests::stock::Stock;
@@ -197,10 +193,5 @@ async fn each_operation_sends_what_the_table_says() -> Result<()> {
 
 #[tokio::test]
 async fn the_upstreams_do_what_their_page_says() -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/upstreams");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "upstreams")?;
-    // With its permissions.
-    fs::copy(example.join("follow"), shop.path().join("upstreams").join("follow"))?;
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("upstreams", &["follow"]).await
 }

@@ -7,15 +7,11 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
 use wok_tests::frames::Opcode;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::process::Program;
 use wok_tests::proxy::{Action, Cut, Match, Proxy};
 use wok_tests::stock::Stock;
@@ -117,12 +113,5 @@ async fn a_take_loses_nothing_whichever_of_its_requests_or_replies_is_lost() -> 
 
 #[tokio::test]
 async fn the_example_of_the_urgent_orders_does_what_it_says() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?;
-    let example = root.join("examples/urgent-orders");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "orders")?;
-    for script in ["order", "ship", "pack"] {
-        fs::copy(example.join(script), shop.path().join("orders").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("urgent-orders", &["order", "ship", "pack"]).await
 }

@@ -14,15 +14,11 @@ mod kills;
 #[path = "two_phase_commit/simulated.rs"]
 mod simulated;
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, Program};
 use wok_tests::proxy::{Action, Cut, Match, Proxy};
 use wok_tests::stock::Stock;
@@ -276,12 +272,5 @@ async fn who_follows_as_many_as_it_can_leaves_the_next_one_to_others() -> Result
 
 #[tokio::test]
 async fn the_payment_does_what_its_page_says() -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/payment");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "payment")?;
-    for script in ["pay", "site"] {
-        // With its permissions.
-        fs::copy(example.join(script), shop.path().join("payment").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("payment", &["pay", "site"]).await
 }

@@ -26,10 +26,6 @@ use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
 
-/// The pauses between attempts to reach ZooKeeper: the first, and the longest. A server that is
-/// starting or electing is ready within seconds, and an attempt costs it one connection.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-
 /// What commands that join a recipe can be told.
 #[derive(Debug, Args)]
 pub(super) struct Joining {
@@ -222,41 +218,20 @@ impl Ready {
     }
 
     async fn try_to_open(&self, printer: &Printer) -> Result<Arc<Session>, Failure> {
-        let until = Instant::now() + self.connect_timeout;
-        let (mut pause, longest_pause) = PAUSES;
-        let mut last: Option<String> = None;
-        loop {
-            let attempt = self.epochs.open();
-            let attempt = match self.connect_timeout {
-                // As long as one attempt takes.
-                Duration::ZERO => Ok(attempt.await),
-                _ => tokio::time::timeout_at(until, attempt).await,
-            };
-            let reason = match attempt {
-                Ok(Ok(session)) => return Ok(session),
-                Ok(Err(error @ ConnectError::Unreachable { .. })) => error.to_string(),
-                // It refuses us, and would again.
-                Ok(Err(error)) => return Err(Failure::Unreachable(error.to_string())),
-                Err(_elapsed) => last.clone().unwrap_or_else(|| {
-                    format!(
-                        "cannot reach ZooKeeper at {}: no answer in time",
-                        self.epochs.base().servers()
-                    )
-                }),
-            };
-            if Instant::now() + pause >= until {
-                return Err(Failure::Unreachable(self.given_up(&reason)));
+        let waits = |error: &ConnectError| {
+            let limit = spell_duration(self.connect_timeout);
+            let reason = error.to_string();
+            let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
+            let text = format!("{reason}; trying for {limit} (--connect-timeout)");
+            printer.event("connecting", &fields, &text);
+        };
+        let opened = self.epochs.open_within(self.connect_timeout, waits).await;
+        opened.map_err(|error| match error {
+            ConnectError::Unreachable { .. } => {
+                Failure::Unreachable(self.given_up(&error.to_string()))
             }
-            if last.is_none() {
-                let limit = spell_duration(self.connect_timeout);
-                let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
-                let text = format!("{reason}; trying for {limit} (--connect-timeout)");
-                printer.event("connecting", &fields, &text);
-            }
-            last = Some(reason);
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(longest_pause);
-        }
+            refused => Failure::Unreachable(refused.to_string()),
+        })
     }
 
     fn given_up(&self, reason: &str) -> String {

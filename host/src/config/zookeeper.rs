@@ -24,7 +24,7 @@ const TLS: Key = Key::new("tls", "{ ca-file = \"…\" }");
 /// Sixteen have room for ten thousand participants, which is what an engine has room for, at mounts of
 /// up to 67 bytes. They are a quarter of the connections that a server accepts from one address by
 /// default (`maxClientCnxns`, 60), so several hosts can live on one machine.
-const DEFAULT_SESSIONS: u32 = 16;
+pub(crate) const DEFAULT_SESSIONS: u32 = 16;
 
 /// As many participants as an engine can have take 71, if their mounts are as long as they may be. A
 /// hundred send a thousand heartbeats in a session timeout.

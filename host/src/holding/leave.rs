@@ -5,6 +5,9 @@ use crate::participant::{Follower, Notice, Participant};
 /// Has the participant leave, and tells `observe` what it says until nothing of it is left. Without
 /// contact it cannot leave; once the session may not be believed in any more, nobody waits for that,
 /// for the server ends the session and all that is in its ledger.
+///
+/// # Cancellation
+/// The participant leaves all the same.
 pub async fn leave(
     participant: &Participant,
     follower: &mut Follower,

@@ -5,13 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Host, Recipe, Shared};
-use crate::backoff::Backoff;
 use crate::base::{Base, BaseOptions, LoadError, Sessions, user_cache};
-use crate::config::{BadValue, ConnectString, Engine, SessionTimeout};
+use crate::config::{BadValue, ConnectString, DEFAULT_SESSIONS, Engine, SessionTimeout};
 use crate::epochs::Epochs;
 use crate::guest::values::ValueErrors;
 use crate::guest::{CompileCache, EngineError};
@@ -20,9 +18,6 @@ use crate::tasks::Tasks;
 
 /// For how long a server is looked for at first: an election takes seconds.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Another session is opened when those that are open are full.
-const SESSIONS: u32 = 16;
 
 /// What a host is opened with.
 #[derive(Debug, Clone)]
@@ -42,7 +37,7 @@ pub enum OpenError {
     /// The engine for modules cannot be had.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A recipe's module cannot be had, or is none for this host.
+    /// There is no such module, or this host cannot run it.
     #[error("recipe {recipe:?}: {source}")]
     Module {
         /// The recipe.
@@ -53,7 +48,7 @@ pub enum OpenError {
     /// A setting would not be good in a config file either.
     #[error("{what}: {source}")]
     Setting {
-        /// Which.
+        /// The setting.
         what: String,
         /// What is wrong with it.
         source: BadValue,
@@ -87,7 +82,7 @@ impl Builder {
             connect: ConnectOptions::new(servers, SessionTimeout::default().get()),
             connect_timeout: CONNECT_TIMEOUT,
             participants: Engine::default().participants,
-            sessions: SESSIONS,
+            sessions: DEFAULT_SESSIONS,
             cache: user_cache(),
             recipes: Vec::new(),
         }
@@ -114,7 +109,8 @@ impl Builder {
         Builder { connect, ..self }
     }
 
-    /// For how long [`open`](Self::open) tries to reach a server: 10 s, if nothing is said.
+    /// For how long [`open`](Self::open) tries to reach a server: 10 s, if nothing is said. Without any
+    /// time it tries each server once.
     #[must_use]
     pub fn connect_timeout(self, connect_timeout: Duration) -> Self {
         Builder { connect_timeout, ..self }
@@ -158,7 +154,7 @@ impl Builder {
         let joins = joins.collect::<Result<Vec<_>, _>>()?;
         let mut epochs = Epochs::new(base);
         joins.into_iter().for_each(|join| epochs.load(join));
-        connected(&epochs, connect_timeout).await?;
+        epochs.open_within(connect_timeout, |_| {}).await?;
         let shared = Arc::new(Shared {
             epochs: Arc::new(epochs),
             shutdown: CancellationToken::new(),
@@ -169,9 +165,7 @@ impl Builder {
         keeper.spawn("host", keep(&shared));
         Ok(Host { shared, keeper })
     }
-}
 
-impl Builder {
     /// The same, with the servers as the client takes them.
     fn checked(mut self) -> Result<Self, OpenError> {
         let wrong = |what: &str| {
@@ -194,30 +188,6 @@ impl Builder {
             return Err(wrong(&format!("recipe {name:?}"))(twice));
         }
         Ok(self)
-    }
-}
-
-/// Opens the first session.
-async fn connected(epochs: &Epochs, patience: Duration) -> Result<(), ConnectError> {
-    let (until, mut backoff) = (Instant::now() + patience, Backoff::default());
-    let mut last = None;
-    loop {
-        let error = match timeout_at(until, epochs.open()).await {
-            Ok(Ok(_session)) => return Ok(()),
-            Ok(Err(error @ ConnectError::Unreachable { .. })) => error,
-            Ok(Err(refused)) => return Err(refused),
-            Err(_elapsed) => {
-                let hosts = epochs.base().servers().to_owned();
-                let reason = "no answer in time".to_owned();
-                return Err(last.unwrap_or(ConnectError::Unreachable { hosts, reason }));
-            }
-        };
-        let pause = backoff.next();
-        if Instant::now() + pause >= until {
-            return Err(error);
-        }
-        last = Some(error);
-        tokio::time::sleep(pause).await;
     }
 }
 

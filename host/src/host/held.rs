@@ -118,7 +118,9 @@ impl Held {
         if self.end.get().is_none() {
             let mut told = self.participant.told().lock().unwrap_or_else(PoisonError::into_inner);
             let end = std::iter::from_fn(|| told.next().now_or_never()).find_map(end_of);
-            end.map(|end| self.end.get_or_init(|| end));
+            if let Some(end) = end {
+                self.end.get_or_init(|| end);
+            }
         }
         self.end.get().cloned()
     }

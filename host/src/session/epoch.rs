@@ -106,9 +106,11 @@ impl Session {
         }
     }
 
-    /// Whether it is lost, which is noticed here where nobody has noticed it yet: who was told that its
-    /// claim has outlived the deadline finds no room on the same session.
+    /// Whether it is lost. A deadline that has passed is noticed here at the latest, so that who was
+    /// told of it does not join on this session once more.
     pub fn is_lost(&self) -> bool {
+        // Notices it. A session on which nothing is held may come back after its deadline, so that it
+        // is not live now does not mean that it is lost.
         self.core.is_live();
         self.core.lost().is_cancelled()
     }

@@ -38,7 +38,7 @@ fn build() -> Result<PathBuf> {
         // The whole workspace with its tests, so that cargo picks the same features as for this
         // test and has nothing to build twice. A test of the host stands for its binary, which
         // cargo builds along.
-        .args(["test", "--no-run", "--quiet", "--workspace", "--test", "guardian"])
+        .args(["test", "--no-run", "--quiet", "--workspace", "--test", "guest"])
         .args(["--profile", profile])
         .arg("--target-dir")
         .arg(target_dir)

@@ -1,13 +1,9 @@
 //! `wok hold`, `wok lock` and `wok call`, and the example.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal};
 use wok_tests::zookeeper;
@@ -231,12 +227,5 @@ async fn both_formats_name_contenders_as_their_peers_do() -> Result<()> {
 
 #[tokio::test]
 async fn the_example_of_the_transfer_does_what_it_says() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?;
-    let example = root.join("examples/transfer");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "transfer")?;
-    for script in ["transfer", "move"] {
-        fs::copy(example.join(script), shop.path().join("transfer").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("transfer", &["transfer", "move"]).await
 }

@@ -1,13 +1,9 @@
 //! `wok call` and `wok hold`, what others do to the znodes, and the example.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal, wok_binary};
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
@@ -211,12 +207,5 @@ async fn nine_thousand_items_come_out_in_their_order() -> Result<()> {
 
 #[tokio::test]
 async fn the_example_of_the_thumbnails_does_what_it_says() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?;
-    let example = root.join("examples/thumbnails");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "thumbnails")?;
-    for script in ["add", "worker", "make"] {
-        fs::copy(example.join(script), shop.path().join("thumbnails").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("thumbnails", &["add", "worker", "make"]).await
 }

@@ -1,13 +1,9 @@
 //! `wok hold` and `wok call`, and the example.
 
-use std::fs;
-use std::path::Path;
-
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::authors::Workshop;
-use wok_tests::guide::Reader;
+use wok_tests::guide::play_example;
 use wok_tests::process::{OrderFile, Program, Running, Signal};
 use wok_tests::zookeeper;
 
@@ -103,12 +99,5 @@ async fn the_permits_of_a_holder_that_is_killed_come_back() -> Result<()> {
 
 #[tokio::test]
 async fn the_example_of_the_crawlers_does_what_it_says() -> Result<()> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the root")?;
-    let example = root.join("examples/polite-crawlers");
-    let shop = Workshop::open()?;
-    let mut reader = Reader::begin(&shop, "crawlers")?;
-    for script in ["crawl.sh", "fetch.sh"] {
-        fs::copy(example.join(script), shop.path().join("crawlers").join(script))?;
-    }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    play_example("polite-crawlers", &["crawl.sh", "fetch.sh"]).await
 }

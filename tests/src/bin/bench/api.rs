@@ -102,16 +102,21 @@ fn operations(ground: &Ground, serving: &Serving) -> Result<Vec<Row>> {
     ])
 }
 
-async fn by_library(participant: &Participant) -> Result<Vec<f64>> {
+/// Acquires and releases again and again; answers how long each took.
+async fn cycles(mut call: impl AsyncFnMut(&'static str) -> Result<()>) -> Result<Vec<f64>> {
     let mut took = Vec::with_capacity(2 * CYCLES);
     for _ in 0..CYCLES {
         for operation in ["acquire", "release"] {
             let start = Instant::now();
-            participant.call(operation).await?;
+            call(operation).await?;
             took.push(start.elapsed().as_secs_f64() * 1e6);
         }
     }
     Ok(took)
+}
+
+async fn by_library(participant: &Participant) -> Result<Vec<f64>> {
+    cycles(async |operation| Ok(participant.call(operation).await.map(drop)?)).await
 }
 
 /// An app: a stream that keeps its participant, and a connection for its operations.
@@ -139,15 +144,7 @@ impl App {
     }
 
     async fn cycles(&mut self) -> Result<Vec<f64>> {
-        let mut took = Vec::with_capacity(2 * CYCLES);
-        for _ in 0..CYCLES {
-            for operation in ["acquire", "release"] {
-                let start = Instant::now();
-                self.call(operation).await?;
-                took.push(start.elapsed().as_secs_f64() * 1e6);
-            }
-        }
-        Ok(took)
+        cycles(async |operation| self.call(operation).await).await
     }
 
     async fn call(&mut self, operation: &str) -> Result<()> {

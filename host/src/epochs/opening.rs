@@ -1,0 +1,59 @@
+//! The first session, from servers that may be starting.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::Epochs;
+use crate::session::{ConnectError, Session};
+
+/// The pauses between attempts to reach ZooKeeper: the first, and the longest. A server that is
+/// starting or electing is ready within seconds, and an attempt costs it one connection.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+impl Epochs {
+    /// Opens a session, and tries for that long: a server that is starting, or electing a leader,
+    /// refuses for a while. Without any time it tries every server once. `waits` is told once why it
+    /// goes on trying. The session's end is the caller's to see: [`close`](Self::close) it.
+    ///
+    /// # Errors
+    /// No server grants a session in time, or one refuses for good.
+    ///
+    /// # Cancellation
+    /// Nothing is left of a session that is being opened.
+    pub async fn open_within(
+        &self,
+        patience: Duration,
+        waits: impl FnOnce(&ConnectError),
+    ) -> Result<Arc<Session>, ConnectError> {
+        let until = Instant::now() + patience;
+        let (mut pause, longest_pause) = PAUSES;
+        let (mut waits, mut last) = (Some(waits), None);
+        loop {
+            let attempt = match patience {
+                // As long as one attempt takes.
+                Duration::ZERO => Ok(self.open().await),
+                _ => timeout_at(until, self.open()).await,
+            };
+            let error = match attempt {
+                Ok(Err(error @ ConnectError::Unreachable { .. })) => error,
+                // It is open; or it refuses us, and would again.
+                Ok(opened) => return opened,
+                Err(_elapsed) => last.unwrap_or_else(|| ConnectError::Unreachable {
+                    hosts: self.base.servers().to_owned(),
+                    reason: "no answer in time".to_owned(),
+                }),
+            };
+            if Instant::now() + pause >= until {
+                return Err(error);
+            }
+            if let Some(waits) = waits.take() {
+                waits(&error);
+            }
+            last = Some(error);
+            sleep(pause).await;
+            pause = (pause * 2).min(longest_pause);
+        }
+    }
+}
