@@ -374,11 +374,15 @@ final class Peer {
     }
 
     /**
-     * {@code double-barrier}, {@code semaphore} and {@code read-write-lock}, each with {@code <path>
-     * <members> <cycles>}: as many threads go through as many cycles; answers the seconds that takes.
-     * A semaphore is told its permits as well, and a read-write lock of how many cycles one writes.
+     * {@code double-barrier}, {@code semaphore}, {@code read-write-lock} and queues, each with {@code
+     * <path> <members> <cycles>}: as many threads go through as many cycles; answers the seconds that
+     * takes. A semaphore is told its permits as well, a read-write lock of how many cycles one writes,
+     * and a queue how many items are put in and taken out in a cycle.
      */
     private static final class Bench implements Recipe {
+        /** What is put into a queue. */
+        private static final byte[] ITEM = ".".repeat(100).getBytes(StandardCharsets.UTF_8);
+
         /** What a member does, again and again. */
         private interface Cycle {
             void play(int member, int number) throws Exception;
@@ -418,6 +422,22 @@ final class Peer {
                         InterProcessMutex lock = isWrite ? both.writeLock() : both.readLock();
                         lock.acquire();
                         lock.release();
+                    });
+                case "queue":
+                case "queue-in-batches":
+                case "queue-of-eight":
+                    int batch = Integer.parseInt(arguments.get(3));
+                    boolean eachDoesBoth = !operation.equals("queue-of-eight");
+                    return play(members, cycles, (member, number) -> {
+                        SimpleDistributedQueue queue = new SimpleDistributedQueue(client, path);
+                        boolean puts = eachDoesBoth || member % 2 == 0;
+                        boolean takes = eachDoesBoth || member % 2 == 1;
+                        for (int item = 0; puts && item < batch; item++) {
+                            queue.offer(ITEM);
+                        }
+                        for (int item = 0; takes && item < batch; item++) {
+                            queue.take();
+                        }
                     });
                 default:
                     throw unknown(operation);

@@ -18,6 +18,9 @@ from kazoo.recipe.lock import Lock
 SESSION_TIMEOUT = 4.0
 CONNECT_TIMEOUT = 30.0
 
+# What a benchmark puts into a queue.
+ITEM = b"." * 100
+
 
 class CuratorsLock(Lock):
     """A lock whose contenders are named so that Curator orders them as kazoo does."""
@@ -127,10 +130,11 @@ class QueueRecipe:
 
 
 class BenchRecipe:
-    """`double-barrier`, `semaphore` and `read-write-lock`, each with `<path> <members> <cycles>`.
+    """`double-barrier`, `semaphore`, `read-write-lock` and queues, each with `<path> <members> <cycles>`.
 
     As many threads go through as many cycles; answers the seconds that takes. A semaphore is told
-    its permits as well, and a read-write lock of how many cycles one writes.
+    its permits as well, a read-write lock of how many cycles one writes, and a queue how many items
+    are put in and taken out in a cycle.
     """
 
     def __init__(self, client):
@@ -159,6 +163,46 @@ class BenchRecipe:
                 pass
 
         return self.play(members, cycles, cycle)
+
+    def queue(self, path, members, cycles, batch):
+        def cycle(member, _):
+            self.put(queues[member], batch)
+            self.take(queues[member], batch)
+
+        queues = [self.client.Queue(path) for _ in range(int(members))]
+        return self.play(members, cycles, cycle)
+
+    queue_in_batches = queue
+
+    def queue_of_eight(self, path, members, cycles, batch):
+        def cycle(member, _):
+            act = self.put if member % 2 == 0 else self.take
+            act(queues[member], batch)
+
+        queues = [self.client.Queue(path) for _ in range(int(members))]
+        return self.play(members, cycles, cycle)
+
+    def queue_acknowledged(self, path, members, cycles, batch):
+        def cycle(member, _):
+            self.put(queues[member], batch)
+            for _ in range(int(batch)):
+                queues[member].get()
+                queues[member].consume()
+
+        queues = [self.client.LockingQueue(path) for _ in range(int(members))]
+        return self.play(members, cycles, cycle)
+
+    @staticmethod
+    def put(queue, items):
+        for _ in range(int(items)):
+            queue.put(ITEM)
+
+    @staticmethod
+    def take(queue, items):
+        for _ in range(int(items)):
+            # kazoo's queue does not wait.
+            while queue.get() is None:
+                time.sleep(0.001)
 
     @staticmethod
     def play(members, cycles, cycle):

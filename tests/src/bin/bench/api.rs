@@ -150,6 +150,8 @@ impl App {
     async fn call(&mut self, operation: &str) -> Result<()> {
         let path = format!("/v1/participants/{}/{operation}", self.participant);
         let request = Request::post(path).header("Host", "wok").body(Full::default())?;
+        // It tells a moment after an answer that it takes another request.
+        self.requests.ready().await?;
         let response = self.requests.send_request(request).await?;
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();

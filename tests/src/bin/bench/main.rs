@@ -11,6 +11,7 @@
 //! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
 //! - [`contention`]: many participants of one lock, on one session.
 //! - [`recipes`]: double barrier, semaphore and read-write lock, beside Curator and kazoo as well.
+//! - `queues`, in [`recipes`]: items one by one and in batches, beside them as well.
 //! - `observers`, in [`recipes`]: a thousand of one configuration, while it changes.
 //! - [`api`]: what the local API adds to an operation, and what an app takes.
 //! - [`heartbeats`]: what a session costs the ensemble.
@@ -59,6 +60,7 @@ const BENCHES: &[Bench] = &[
     ("limits", limits::bench),
     ("contention", contention::bench),
     ("recipes", recipes::bench),
+    ("queues", recipes::queues),
     ("observers", recipes::observers),
     ("api", api::bench),
     ("heartbeats", heartbeats::bench),

@@ -2,6 +2,7 @@
 //! lock is here.
 
 mod double_barrier;
+mod queue;
 mod read_write_lock;
 mod semaphore;
 
@@ -12,6 +13,7 @@ use zookeeper_client::{Acls, Client, CreateMode, Error, EventType, OneshotWatche
 use crate::ground::SESSION_TIMEOUT;
 
 pub(crate) use double_barrier::DoubleBarrier;
+pub(crate) use queue::Queue;
 pub(crate) use read_write_lock::ReadWriteLock;
 pub(crate) use semaphore::Semaphore;
 

@@ -6,6 +6,7 @@
 
 mod configuration;
 mod double_barrier;
+mod queue;
 mod read_write_lock;
 mod semaphore;
 
@@ -42,6 +43,8 @@ struct Contest<W, N> {
     setting: String,
     wok: Vec<Arc<W>>,
     native: Vec<Arc<N>>,
+    /// Who else has such a recipe.
+    peers: &'static [Who],
     /// Of each participant, in a round.
     cycles: usize,
     /// What is counted: as many in a round.
@@ -51,17 +54,18 @@ struct Contest<W, N> {
     least: Option<f64>,
 }
 
-/// The rows of this benchmark.
+/// The rows about those who gather and exclude each other.
 pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
-    let address = ground.server.address();
-    let mut peers = Peers {
-        curator: ground.native.block_on(Peer::curator(address))?,
-        kazoo: ground.native.block_on(Peer::kazoo(address))?,
-    };
+    let mut peers = Peers::start(ground)?;
     let mut rows = double_barrier::bench(ground, &mut peers)?;
     rows.extend(semaphore::bench(ground, &mut peers)?);
     rows.extend(read_write_lock::bench(ground, &mut peers)?);
     Ok(rows)
+}
+
+/// The rows about queues.
+pub(crate) fn queues(ground: &Ground) -> Result<Vec<Row>> {
+    queue::bench(ground, &mut Peers::start(ground)?)
 }
 
 /// The rows about observers of a configuration, which nobody else has.
@@ -79,13 +83,32 @@ enum Who {
 }
 
 impl Who {
-    const ALL: [Who; 4] = [Who::Wok, Who::Native, Who::Curator, Who::Kazoo];
+    /// Those of other makers that have every recipe.
+    const PEERS: &[Who] = &[Who::Curator, Who::Kazoo];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Who::Wok => "wok",
+            Who::Native => "native",
+            Who::Curator => "Curator",
+            Who::Kazoo => "kazoo",
+        }
+    }
 }
 
 /// Programs of other makers.
 struct Peers {
     curator: Peer,
     kazoo: Peer,
+}
+
+impl Peers {
+    fn start(ground: &Ground) -> Result<Self> {
+        let address = ground.server.address();
+        let curator = ground.native.block_on(Peer::curator(address))?;
+        let kazoo = ground.native.block_on(Peer::kazoo(address))?;
+        Ok(Peers { curator, kazoo })
+    }
 }
 
 /// Participants of a stock recipe on one session, and what they call.
@@ -96,11 +119,18 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn join(ground: &Ground, recipe: &str, config: Value, count: usize) -> Result<Self> {
+    /// Joins at a mount of its own, which the name tells from those of others.
+    fn join(
+        ground: &Ground,
+        recipe: &str,
+        name: &str,
+        config: Value,
+        count: usize,
+    ) -> Result<Self> {
         let host = ground.host(u32::try_from(count)?)?;
         let session = ground.session(&host)?;
         let _on_this_runtime = ground.wok.enter();
-        let recipe = Recipe::load(&host, recipe, &format!("/recipes-wok-{recipe}"), config)?;
+        let recipe = Recipe::load(&host, recipe, &format!("/recipes-wok-{name}"), config)?;
         let members = (0..count)
             .map(|_| recipe.join(&host, &session).map(|(one, follower)| (Arc::new(one), follower)))
             .collect::<Result<Vec<_>, _>>()?;
@@ -112,10 +142,13 @@ impl Crowd {
         self.recipe.operation(name)
     }
 
+    fn participants(&self) -> impl Iterator<Item = Arc<Participant>> {
+        self.members.iter().map(|(one, _)| Arc::clone(one))
+    }
+
     /// The participants, each with its number.
     fn each<M>(&self, member: impl Fn(usize, Arc<Participant>) -> M) -> Vec<Arc<M>> {
-        let members = self.members.iter().enumerate();
-        members.map(|(number, (one, _))| Arc::new(member(number, Arc::clone(one)))).collect()
+        self.participants().enumerate().map(|(number, one)| Arc::new(member(number, one))).collect()
     }
 
     fn leave(self, ground: &Ground) {
@@ -135,7 +168,8 @@ async fn hold_and_give_back(
 
 impl<W: Member, N: Member> Contest<W, N> {
     fn play(&self, ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
-        let mut turns = Who::ALL.map(|who| (who, Vec::new()));
+        let all = [Who::Wok, Who::Native].iter().chain(self.peers);
+        let mut turns: Vec<_> = all.map(|who| (*who, Vec::new())).collect();
         for round in 0..ROUNDS {
             for (who, per_second) in &mut turns {
                 let first = round * self.cycles;
@@ -152,7 +186,7 @@ impl<W: Member, N: Member> Contest<W, N> {
             turns.rotate_left(1);
         }
         turns.sort_by_key(|(who, _)| *who);
-        Ok(self.rows(turns.map(|(_, per_second)| per_second)))
+        Ok(self.rows(turns))
     }
 
     /// Has a peer go through the same cycles.
@@ -166,27 +200,21 @@ impl<W: Member, N: Member> Contest<W, N> {
         Ok(Duration::from_secs_f64(seconds))
     }
 
-    fn rows(&self, [wok, native, curator, kazoo]: [Vec<f64>; 4]) -> Vec<Row> {
+    /// The rates of each, wok's first.
+    fn rows(&self, rates: Vec<(Who, Vec<f64>)>) -> Vec<Row> {
         let Contest { recipe, unit, .. } = self;
-        let ratio = |whose: &str, to: &[f64], least| {
-            let what = format!("{recipe}: {unit}, wok to {whose}");
-            Row::ratio(what, &wok, to).bound(Bound::AtLeast(least))
-        };
-        let mut rows = vec![
-            ratio("native", &native, 0.95),
-            ratio("Curator", &curator, 1.0),
-            ratio("kazoo", &kazoo, 1.0),
-        ];
-        let least = self.least.map_or(Bound::None, Bound::AtLeast);
-        for (whose, per_second, bound) in [
-            ("wok", wok, least),
-            ("native", native, Bound::None),
-            ("Curator", curator, Bound::None),
-            ("kazoo", kazoo, Bound::None),
-        ] {
-            rows.push(
-                Row::new(format!("{recipe}: {unit}, {whose}"), "1/s", per_second).bound(bound),
-            );
+        let mut rows = Vec::new();
+        if let [(_, wok), others @ ..] = rates.as_slice() {
+            for (who, rate) in others {
+                let least = if *who == Who::Native { 0.95 } else { 1.0 };
+                let what = format!("{recipe}: {unit}, wok to {}", who.name());
+                rows.push(Row::ratio(what, wok, rate).bound(Bound::AtLeast(least)));
+            }
+        }
+        for (who, rate) in rates {
+            let bound = self.least.filter(|_| who == Who::Wok).map_or(Bound::None, Bound::AtLeast);
+            let what = format!("{recipe}: {unit}, {}", who.name());
+            rows.push(Row::new(what, "1/s", rate).bound(bound));
         }
         rows
     }

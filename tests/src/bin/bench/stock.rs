@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use wok::base::Base;
 use wok::guest::{Arguments, Limits, Module, Mount};
@@ -11,6 +11,7 @@ use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{Failure, SeatLimits, Session};
 
 /// A stock recipe at a mount.
+#[derive(Clone)]
 pub(crate) struct Recipe {
     module: Module,
     mount: Mount,
@@ -25,7 +26,12 @@ impl Recipe {
 
     /// An operation without arguments.
     pub(crate) fn operation(&self, name: &str) -> Result<Arguments> {
-        Ok(self.module.arguments(name, &Value::Null)?)
+        self.operation_with(name, &Value::Null)
+    }
+
+    /// An operation with these arguments.
+    pub(crate) fn operation_with(&self, name: &str, arguments: &Value) -> Result<Arguments> {
+        Ok(self.module.arguments(name, arguments)?)
     }
 
     /// Joins with the limits that users get.
@@ -71,9 +77,13 @@ pub(crate) async fn hold(participant: &Participant, operation: &Arguments) -> Re
 
 /// Calls what gives it back.
 pub(crate) async fn give_back(participant: &Participant, operation: &Arguments) -> Result<()> {
+    answer(participant, operation).await.context("it is not given back").map(drop)
+}
+
+/// Calls an operation, and gives what it answers.
+pub(crate) async fn answer(participant: &Participant, operation: &Arguments) -> Result<Value> {
     let answer = call(participant, operation).await?;
-    ensure!(answer.value.is_ok(), "it is not given back: {:?}", answer.value);
-    Ok(())
+    answer.value.map_err(|error| anyhow::anyhow!("the operation answered {error}"))
 }
 
 async fn call(participant: &Participant, arguments: &Arguments) -> Result<Answer> {

@@ -1,21 +1,17 @@
 //! A thousand observers of one configuration on one session, while it changes: how long after the
 //! answer of a change they are told of it, and what a change costs the server for each of them.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::{join_all, try_join_all};
 use serde_json::{Value, json};
-use wok::base::Base;
-use wok::guest::{Arguments, Limits, Module, Mount};
-use wok::modules::ModuleSource;
-use wok::participant::{Call, Follower, Join, Notice, Participant};
-use wok::session::{SeatLimits, Session};
+use wok::participant::{Follower, Notice, Participant};
 use wok_tests::patience::within;
 
 use crate::ground::Ground;
 use crate::report::{Bound, Row};
+use crate::stock::{Recipe, answer};
 
 const OBSERVERS: u32 = 1_000;
 
@@ -28,23 +24,23 @@ const MOUNT: &str = "/settings/mail";
 /// The rows of this benchmark. Nobody else has such a recipe, so nothing stands beside it.
 pub(super) fn bench(ground: &Ground) -> Result<Vec<Row>> {
     let host = ground.host(OBSERVERS + 1)?;
-    let module = host.load(&ModuleSource::Stock("configuration".to_owned()), None)?;
+    let recipe = Recipe::load(&host, "configuration", MOUNT, json!({}))?;
     let (watched, written) = (ground.session(&host)?, ground.session(&host)?);
     let figures = ground.wok.block_on(async {
-        let (operator, _operator_follower) = join(&host, &module, &written)?;
-        set(&operator, &module, 0).await?;
+        let (operator, _operator_follower) = recipe.join(&host, &written)?;
+        set(&operator, &recipe, 0).await?;
         let mut observers = Vec::new();
         for _ in 0..OBSERVERS {
-            observers.push(join(&host, &module, &watched)?);
+            observers.push(recipe.join(&host, &watched)?);
         }
-        let observe = module.arguments("observe", &Value::Null)?;
-        let begun = observers.iter().map(|(observer, _)| call(observer, observe.clone()));
+        let observe = recipe.operation("observe")?;
+        let begun = observers.iter().map(|(observer, _)| answer(observer, &observe));
         within("all to observe", try_join_all(begun)).await??;
         let mut figures = Figures::default();
         for change in 0..CHANGES {
             let before = requests(ground).await?;
             let changed = async {
-                let revision = set(&operator, &module, change + 1).await?;
+                let revision = set(&operator, &recipe, change + 1).await?;
                 anyhow::Ok((revision, Instant::now()))
             };
             let told = join_all(observers.iter_mut().map(|(_, follower)| heard(follower)));
@@ -100,30 +96,11 @@ async fn requests(ground: &Ground) -> Result<f64> {
     ground.server.counter("zk_packets_received").await
 }
 
-fn join(host: &Base, module: &Module, session: &Arc<Session>) -> Result<(Participant, Follower)> {
-    let join = Join {
-        recipe: module.name().to_owned(),
-        module: module.clone(),
-        mount: Mount::new(MOUNT)?,
-        config: module.configuration(None).map_err(|errors| anyhow::anyhow!("{errors}"))?,
-        limits: Limits::default(),
-        seat: SeatLimits::default(),
-        owner: String::new(),
-        witness: None,
-    };
-    Ok(Participant::join(host.tasks(), session, join)?)
-}
-
-async fn call(participant: &Participant, arguments: Arguments) -> Result<Value> {
-    let answer = participant.call(Call { arguments, deadline: None, withdrawn: None }).await?;
-    answer.value.map_err(|error| anyhow::anyhow!("{error}"))
-}
-
 /// Changes the one key, and answers the revision.
-async fn set(operator: &Participant, module: &Module, value: usize) -> Result<u64> {
+async fn set(operator: &Participant, recipe: &Recipe, value: usize) -> Result<u64> {
     let arguments = json!({ "key": "limit", "data": value.to_string(), "expected": "any" });
-    let answer = call(operator, module.arguments("set", &arguments)?).await?;
-    answer.get("revision").and_then(Value::as_u64).context("a revision")
+    let set = answer(operator, &recipe.operation_with("set", &arguments)?).await?;
+    set.get("revision").and_then(Value::as_u64).context("a revision")
 }
 
 /// Waits until the observer is told, and answers of what and when.

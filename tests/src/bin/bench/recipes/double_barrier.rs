@@ -7,7 +7,7 @@ use serde_json::json;
 use wok::guest::Arguments;
 use wok::participant::Participant;
 
-use super::{Contest, Crowd, Member, Peers, hold_and_give_back};
+use super::{Contest, Crowd, Member, Peers, Who, hold_and_give_back};
 use crate::ground::Ground;
 use crate::native;
 use crate::report::Row;
@@ -39,7 +39,8 @@ impl Member for ByHand {
 }
 
 pub(super) fn bench(ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
-    let crowd = Crowd::join(ground, "double-barrier", json!({ "size": SIZE }), SIZE)?;
+    let crowd =
+        Crowd::join(ground, "double-barrier", "double-barrier", json!({ "size": SIZE }), SIZE)?;
     let (enter, leave) = (crowd.operation("enter")?, crowd.operation("leave")?);
     let barrier = ground.native.block_on(async {
         let client = native::connect(ground.server.address()).await?;
@@ -54,6 +55,7 @@ pub(super) fn bench(ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
             Stock { participant, enter, leave }
         }),
         native: (0..SIZE).map(|number| Arc::new(by_hand(number))).collect(),
+        peers: Who::PEERS,
         cycles: CYCLES,
         unit: "rounds of 32",
         count: CYCLES,

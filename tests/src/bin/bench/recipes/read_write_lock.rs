@@ -7,7 +7,7 @@ use serde_json::json;
 use wok::guest::Arguments;
 use wok::participant::Participant;
 
-use super::{Contest, Crowd, Member, Peers, hold_and_give_back};
+use super::{Contest, Crowd, Member, Peers, Who, hold_and_give_back};
 use crate::ground::Ground;
 use crate::native;
 use crate::report::Row;
@@ -57,7 +57,7 @@ fn is_write(member: usize, cycle: usize) -> bool {
 }
 
 pub(super) fn bench(ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
-    let crowd = Crowd::join(ground, "read-write-lock", json!({}), MEMBERS)?;
+    let crowd = Crowd::join(ground, "read-write-lock", "read-write-lock", json!({}), MEMBERS)?;
     let (acquire_read, acquire_write) =
         (crowd.operation("acquire-read")?, crowd.operation("acquire-write")?);
     let release = crowd.operation("release")?;
@@ -75,6 +75,7 @@ pub(super) fn bench(ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
         native: (0..MEMBERS)
             .map(|number| Arc::new(ByHand { number, lock: lock.clone() }))
             .collect(),
+        peers: Who::PEERS,
         cycles: CYCLES,
         unit: "locks of 32, 1 of 10 to write",
         count: CYCLES * MEMBERS,

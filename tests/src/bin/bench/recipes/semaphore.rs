@@ -7,7 +7,7 @@ use serde_json::json;
 use wok::guest::Arguments;
 use wok::participant::Participant;
 
-use super::{Contest, Crowd, Member, Peers, hold_and_give_back};
+use super::{Contest, Crowd, Member, Peers, Who, hold_and_give_back};
 use crate::ground::Ground;
 use crate::native;
 use crate::report::Row;
@@ -36,7 +36,8 @@ impl Member for native::Semaphore {
 }
 
 pub(super) fn bench(ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
-    let crowd = Crowd::join(ground, "semaphore", json!({ "permits": PERMITS }), MEMBERS)?;
+    let crowd =
+        Crowd::join(ground, "semaphore", "semaphore", json!({ "permits": PERMITS }), MEMBERS)?;
     let (acquire, release) = (crowd.operation("acquire")?, crowd.operation("release")?);
     let by_hand = ground.native.block_on(async {
         let client = native::connect(ground.server.address()).await?;
@@ -50,6 +51,7 @@ pub(super) fn bench(ground: &Ground, peers: &mut Peers) -> Result<Vec<Row>> {
             Stock { participant, acquire, release }
         }),
         native: (0..MEMBERS).map(|_| Arc::new(by_hand.clone())).collect(),
+        peers: Who::PEERS,
         cycles: CYCLES,
         unit: "permits of 8 for 72",
         count: CYCLES * MEMBERS,
