@@ -6,17 +6,20 @@ use std::time::Duration;
 use super::open_sessions::{Epoch, OpenSessions};
 
 /// Waits until the session is lost, is needed no more, or is to be closed with all others; then
-/// strikes it out and closes it.
+/// strikes it out, and closes it when those that were on it have let go of what they held.
 pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration) {
     let session = format!("{:#x}", epoch.session.id());
-    // Cancel-safe, all of them: a loss stays lost, and who dismisses a session is not dropped after.
+    // Cancel-safe, all of them: a loss stays lost, and `until_dismissed` completes in the same poll in
+    // which it strikes the session out.
     tokio::select! {
         biased;
         loss = epoch.session.until_lost() => {
-            // The participants end by themselves. Nobody waits for that here: those who are done with
-            // this session go on with another.
+            // The participants end by themselves; those who are done with this session go on with
+            // another meanwhile.
             let open = open.remove(&epoch);
             tracing::warn!(session, reason = %loss, cause = loss.kind(), open, "session lost");
+            epoch.over.cancel();
+            epoch.session.until_let_go().await;
         }
         () = until_dismissed(&open, &epoch, idle) => {
             tracing::info!(session, "closing a session that nobody uses");

@@ -311,15 +311,21 @@ impl Seat {
                 && part.czxid.unsigned_abs() == held.fence
                 && part.ending != Some(GivingUp::TheClaim)
         };
-        let part = claims.parts.iter().find(is_it).filter(|_| !claims.is_closed);
+        let is_over = claims.is_closed || claims.is_forfeit;
+        let part = claims.parts.iter().find(is_it).filter(|_| !is_over);
         part.map(|_| self.dependents.token())
     }
 
-    /// Nothing may depend on the claim any more. Completes when nothing does, or the session is lost
-    /// and the claim with it.
+    /// Nothing may depend on the claim any more. Completes when nothing does, or the session is lost and
+    /// nothing can be left of what did.
     pub async fn until_independent(&self) {
         self.claims().is_closed = true;
-        self.core.lost().run_until_cancelled(self.dependents.until_none()).await;
+        // Both are cancel-safe: they are states.
+        tokio::select! {
+            biased;
+            () = self.dependents.until_none() => {}
+            () = self.core.until_spent() => {}
+        }
     }
 
     /// Strikes a znode out of the claim; whatever its `czxid`, if none is known.

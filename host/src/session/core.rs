@@ -209,6 +209,18 @@ impl Core {
         self.lost.cancel();
     }
 
+    /// Completes when the session is lost and nothing can be left of what depended on its claims. Whoever
+    /// is told of a loss at this host's deadline has the margin to end that; in any other case the
+    /// ensemble has ended the session already.
+    pub(super) async fn until_spent(&self) {
+        self.lost.cancelled().await;
+        let loss = *self.state.borrow();
+        if loss == SessionState::Lost(SessionLoss::Deadline) {
+            let spent = self.deadline() + self.timing().margin();
+            tokio::time::sleep(spent.saturating_duration_since(self.now())).await;
+        }
+    }
+
     /// Sends one request within the session's bounds, when there is a connection to send it on:
     /// the crate would queue it without bound and send it whenever it can.
     ///

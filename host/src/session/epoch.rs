@@ -133,6 +133,19 @@ impl Session {
         self.core.budget.has_joined_at(mount)
     }
 
+    /// Completes when the session is lost, and its participants have ended or nothing can be left of what
+    /// depended on their claims. Closing it earlier would hand the claims on.
+    pub async fn until_let_go(&self) {
+        self.core.lost().cancelled().await;
+        let mut participants = self.participants();
+        // Both are cancel-safe: they are states.
+        tokio::select! {
+            biased;
+            none = participants.wait_for(|participants| *participants == 0) => drop(none),
+            () = self.core.until_spent() => {}
+        }
+    }
+
     /// Ends the session in order: the server deletes what is left of it. The caller has ended the
     /// participants first.
     ///

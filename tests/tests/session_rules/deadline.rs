@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use futures_util::FutureExt;
 use wok::session::{Failure, Fence, Refusal, Request, SessionLoss, SessionState, Watching};
 use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
@@ -70,6 +71,33 @@ async fn a_session_that_was_given_up_stays_lost_when_the_connection_comes_back()
     drop(seat);
     room.admin.wait_gone(&path).await?;
     within("the session's end", room.session.close()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_depends_on_a_claim_has_the_margin_to_end_when_the_host_gives_the_session_up()
+-> Result<()> {
+    for ends in [true, false] {
+        let room = Room::open(LONG_TIMEOUT).await?;
+        let seat = room.seat();
+        let path = hold(&seat, &room.path).await?;
+        let dependent = seat.held().and_then(|held| seat.depend(&held)).context("the claim")?;
+        // The server hears of this session all the time, and will not expire it.
+        room.proxy.stall(Direction::Replies);
+        let loss = within("the loss", room.session.until_lost()).await?;
+        assert_eq!(loss, SessionLoss::Deadline);
+        room.proxy.heal();
+        let mut let_go =
+            pin!(async { tokio::join!(seat.until_independent(), room.session.until_let_go()) });
+        assert_eq!(let_go.as_mut().now_or_never(), None);
+        assert!(room.admin.stat(&path).await?.is_some());
+        if ends {
+            drop(dependent);
+            within("the end of what depends", seat.until_independent()).await?;
+        } else {
+            within("the margin", let_go).await?;
+        }
+    }
     Ok(())
 }
 
