@@ -135,7 +135,7 @@ impl Participant {
         });
         tasks.spawn("participant", async move {
             let _last_word = last_word;
-            task.run(starting.await).await;
+            task.run(starting).await;
         });
         let (seat, session) = (Arc::downgrade(&seat), Arc::clone(session));
         (Participant { id, mailbox, seat, session, line }, follower)

@@ -1,8 +1,8 @@
 //! Calls on their way to a participant's task, and the word that it is to end.
 //!
 //! A channel of tokio's sets room for 32 messages aside, whatever its bound, and there may be
-//! thousands of participants that nobody calls. One of futures' is bounded only where each sender has
-//! a room of its own, and here they come and go.
+//! thousands of participants that nobody calls. The channel of the `futures` crate has one more place
+//! for each sender, and here senders come and go.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,7 +15,7 @@ use super::line::Line;
 use super::mailbox::Calls;
 use super::notice::{Ending, Loss, Notice};
 use crate::guest::{self, Fault, Instance, OperationScope};
-use crate::session::{Seat, SessionLoss, SessionState};
+use crate::session::{Held, Seat, SessionLoss, SessionState};
 
 /// How long a cancelled operation may take to clean up and return before its call is dropped.
 const GRACE: Duration = Duration::from_secs(1);
@@ -48,6 +48,9 @@ enum Happening {
     Fired,
 }
 
+/// An instance that is being made and configured.
+pub(super) type Starting = Pin<Box<dyn Future<Output = Result<Box<Instance>, Box<Fault>>> + Send>>;
+
 /// How a call into the component ended for the participant.
 type Ended = Result<(), Ending>;
 
@@ -60,16 +63,27 @@ enum Dropped {
 }
 
 impl Task {
-    /// Runs the participant to its end. What it is given is boxed and borrowed: a future keeps room
-    /// for what it is given and for what it makes of that.
-    pub(super) async fn run(&mut self, started: Result<Box<Instance>, Box<Fault>>) {
-        let (ending, instance) = match started {
+    /// Runs the participant to its end. What it is given is boxed, because an async function keeps room
+    /// for an argument twice: where it is passed, and where it is moved to.
+    pub(super) async fn run(&mut self, starting: Starting) {
+        let (ending, instance) = match self.start(starting).await {
             Ok(mut instance) => (self.live(&mut instance).await, Some(instance)),
-            Err(fault) => (failed(*fault), None),
+            Err(ending) => (ending, None),
         };
         // No call can come in any more, and those that came are answered by being dropped.
         self.calls.close();
         Box::pin(self.finish(ending, instance)).await;
+    }
+
+    /// Waits for the instance, which may ask ZooKeeper for something while it is configured.
+    async fn start(&mut self, starting: Starting) -> Result<Box<Instance>, Ending> {
+        // Cancel-safe: a loss stays lost, and the start is dropped where another branch is taken.
+        tokio::select! {
+            biased;
+            loss = losses(&mut self.state, &self.seat, &self.line) => Err(Ending::Lost(loss)),
+            () = self.calls.until_leave() => Err(Ending::Left),
+            started = starting => started.map_err(|fault| failed(*fault)),
+        }
     }
 
     async fn live(&mut self, instance: &mut Instance) -> Ending {
@@ -140,6 +154,7 @@ impl Task {
     async fn operate(&mut self, instance: &mut Instance, request: Box<Request>) -> Ended {
         let Request { call, mut reply } = *request;
         let _under_way = self.line.under_way(call.arguments.operation());
+        let before = self.seat.held();
         self.scope.begin();
         let attended = {
             let answer = pin!(instance.call(&call.arguments));
@@ -172,16 +187,18 @@ impl Task {
                 return Err(dropped.ending(instance, call.arguments.operation()));
             }
         };
-        self.answer(instance, &call, reply, value)
+        self.answer(instance, &call, reply, value, before.as_ref())
     }
 
-    /// Answers an operation that ran to its end. This is the last look before "held" is said.
+    /// Answers an operation that ran to its end. This is the last look before "held" is said. Before the
+    /// call, the participant held what `before` says.
     fn answer(
         &self,
         instance: &mut Instance,
         call: &Call,
         reply: Reply,
         value: Result<serde_json::Value, serde_json::Value>,
+        before: Option<&Held>,
     ) -> Ended {
         let claim = self.seat.held();
         if claim.is_some() && !self.seat.is_live() {
@@ -193,9 +210,11 @@ impl Task {
             true => Err(CallError::Cancelled),
             false => Ok(Answer { value, claim, watches: instance.has_watches() }),
         };
-        // A caller that is gone has withdrawn: what it did not hear of must not stay held.
+        // A caller that is gone has withdrawn: what nobody has heard of must not stay held.
         match reply.send(answer) {
-            Err(Ok(Answer { claim: Some(_), .. })) => Err(Ending::Left),
+            Err(Ok(Answer { claim: Some(claim), .. })) if before != Some(&claim) => {
+                Err(Ending::Left)
+            }
             _ => Ok(()),
         }
     }
@@ -210,8 +229,9 @@ impl Task {
 
     /// Tells the follower, waits for what depends on the claim, and cleans up.
     async fn finish(&self, ending: Ending, instance: Option<Box<Instance>>) {
+        let has_claim = self.seat.has_claim();
         let ending = match ending {
-            Ending::Failed(fault) if self.seat.has_claim() => Ending::Lost(Loss::Fault(fault)),
+            Ending::Failed(fault) if has_claim => Ending::Lost(Loss::Fault(fault)),
             ending => ending,
         };
         if let Ending::Lost(loss) = &ending {
@@ -233,7 +253,16 @@ impl Task {
             () = let_go => {}
             () = self.seat.follow_claims() => {}
         }
-        self.seat.retire().await;
+        let lost = self.seat.retire().await;
+        let ending = match (ending, lost) {
+            // It was to give back what it held, and the session was lost before that was certain.
+            (Ending::Left, Some(loss)) if has_claim => {
+                let loss = Loss::Session(loss);
+                self.line.tell(Notice::Lost(loss.clone()));
+                Ending::Lost(loss)
+            }
+            (ending, _) => ending,
+        };
         self.line.tell(Notice::Ended(ending));
     }
 }

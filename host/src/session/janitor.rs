@@ -77,8 +77,10 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
     };
     forget_named(core, &job);
     match outcome {
-        // A lost session takes its ephemeral znodes with it.
-        Ok(()) | Err(Failure::SessionLost) => {}
+        Ok(()) => {}
+        // A lost session takes its ephemeral znodes with it, sooner or later: nobody is told that this
+        // one is gone.
+        Err(Failure::SessionLost) => return,
         Err(failure) => tracing::error!(
             znode = %job.entry, %failure,
             "an ephemeral znode could not be deleted: it stays until this session ends"

@@ -17,6 +17,7 @@ use super::ledger::{Entry, Ledger, SeatId};
 use super::multi::{ephemerals, look};
 use super::persistent::Persistent;
 use super::request::{Reply, Request, Stat, WatchKind, Watching};
+use super::state::{SessionLoss, SessionState};
 use super::tickets::GivingUp;
 use super::watch::{Event, Kin, Watch};
 use crate::clock::Boottime;
@@ -278,16 +279,24 @@ impl Seat {
         self.core.lost().cancelled().await;
     }
 
-    /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain or
-    /// the session is lost; dropping the future does not stop the clean-up.
-    pub fn retire(&self) -> impl Future<Output = ()> + Send + 'static {
+    /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain, or the
+    /// session is lost: then it answers why. Dropping the future does not stop the clean-up.
+    pub fn retire(&self) -> impl Future<Output = Option<SessionLoss>> + Send + 'static {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let entries = self.ledger().drain();
-        let gone: Vec<_> = entries.into_iter().filter_map(|entry| self.discard(entry)).collect();
-        let lost = self.core.lost().clone();
+        let gone: Option<Vec<_>> = entries.into_iter().map(|entry| self.discard(entry)).collect();
+        let (lost, state) = (self.core.lost().clone(), self.core.state());
         async move {
-            let all = futures_util::future::join_all(gone);
-            lost.run_until_cancelled(all).await;
+            let all = async { futures_util::future::try_join_all(gone?).await.ok() };
+            if lost.run_until_cancelled(all).await.flatten().is_some() {
+                return None;
+            }
+            // The janitor may hear of it first.
+            lost.cancelled().await;
+            match *state.borrow() {
+                SessionState::Lost(loss) => Some(loss),
+                SessionState::Connected | SessionState::Suspended => None,
+            }
         }
     }
 

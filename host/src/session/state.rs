@@ -28,7 +28,9 @@ impl SessionLoss {
 impl std::fmt::Display for SessionLoss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            SessionLoss::Expired => "the server expired the session",
+            SessionLoss::Expired => {
+                "the session expired: a server said so, or none could be asked for its timeout"
+            }
             SessionLoss::Deadline => "no contact with ZooKeeper until the session's local deadline",
             SessionLoss::AuthFailed => "the server refused the credentials",
             SessionLoss::Closed => "this host closed the session",

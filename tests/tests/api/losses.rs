@@ -70,6 +70,31 @@ async fn within_a_new_session(client: &Client, old: &Value) -> Result<Value> {
     .await
 }
 
+/// The guardian may end the command before the session is judged.
+#[tokio::test]
+async fn what_the_daemon_itself_holds_is_lost_and_not_left() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let recipes = "[recipes.scheduler]\nmodule = \"leader-election\"\nmount = \"/scheduler\"\n\
+                   run = { call = \"volunteer\" }\nwhile-held = { exec = [\"sleep\", \"1000\"] }\n";
+    let serving = serve(proxy.address(), "", recipes).await?;
+    let client = serving.client();
+    let id = wok_tests::patience::eventually("the leader", async || {
+        let listed = client.get("/v1/participants").await?.body;
+        let leader = &listed["participants"][0];
+        let id = leader["participant"].as_str().map(str::to_owned);
+        Ok(id.filter(|_| leader["state"] == "held"))
+    })
+    .await?;
+    let path = format!("/v1/participants/{id}/events");
+    let mut events = client.follow("GET", &path, &Value::Null).await?;
+    events.until("joined").await?;
+    proxy.stall(Direction::Both);
+    assert_eq!(events.until("lost").await?["reason"], "session");
+    assert_eq!(events.until("ended").await?["how"], "lost");
+    Ok(())
+}
+
 #[tokio::test]
 async fn term_has_every_app_told_and_releases_all_that_is_held() -> Result<()> {
     let server = zookeeper::shared().await;

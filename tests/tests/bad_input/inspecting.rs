@@ -118,8 +118,10 @@ async fn a_users_module_is_told_as_a_stock_one() -> Result<()> {
     let (_, hostile) = inspect(&file).await?;
     let docs = operation(&hostile, "spin")?["docs"].as_str().unwrap_or_default();
     assert_eq!(docs, "Loops without a host call.");
-    assert_eq!(hostile["config"], Value::Null);
     assert_eq!(report["wake"], false);
+    let (_directory, file) = guest_file("shelf")?;
+    let (_, shelf) = inspect(&file).await?;
+    assert_eq!(shelf["config"], Value::Null);
     Ok(())
 }
 

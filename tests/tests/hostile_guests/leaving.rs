@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::guest::Limits;
 use wok::participant::{CallError, Ending, Loss, Notice};
+use wok_tests::patience::eventually;
 
 use crate::scene::{Room, Scene};
 
@@ -117,6 +118,36 @@ async fn a_caller_that_is_gone_has_withdrawn() -> Result<()> {
     // The call is dropped by now, and its participant lives on.
     scene.admin.wait_children(&scene.mount, "the holder alone", |it| it.len() == 1).await?;
     assert!(holder.participant.holds());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_caller_that_is_gone_takes_nothing_along_that_was_held_before() -> Result<()> {
+    let scene = Scene::new().await?;
+    let holder = scene.hostile()?;
+    let held = holder.answer("hold", json!({})).await.unwrap();
+    let standing = || holder.participant.presence().standing();
+    tokio::select! {
+        answer = holder.call("wait-for-ever", json!({})) => panic!("{answer:?}"),
+        begun = eventually("the call", async || Ok(standing().operation.map(drop))) => begun?,
+    }
+    let is_over = async || Ok(standing().operation.is_none().then_some(()));
+    eventually("the call's end", is_over).await?;
+    holder.answer("woken", json!({})).await.unwrap();
+    let fence = holder.participant.presence().held().map(|held| held.fence);
+    assert_eq!(fence, held["fence"].as_u64());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_component_that_never_ends_its_configuration_keeps_nothing() -> Result<()> {
+    let scene = Scene::new().await?;
+    let waits = || Room { config: Some(json!({ "waits": true })), ..Room::default() };
+    scene.hostile_in(waits())?.leave().await?;
+    let mut guest = scene.hostile_in(waits())?;
+    scene.close_session().await;
+    let ending = guest.ending().await?;
+    assert!(matches!(ending, Ending::Lost(Loss::Session(_))), "{ending:?}");
     Ok(())
 }
 

@@ -26,6 +26,8 @@ use wok_tests::{scratch, zookeeper};
 pub(crate) struct Room {
     pub(crate) limits: Limits,
     pub(crate) seat: SeatLimits,
+    /// Of the module.
+    pub(crate) config: Option<Value>,
 }
 
 /// A host with a session of its own, through a proxy that counts its connections.
@@ -163,6 +165,11 @@ impl Scene {
         self.neighbour.hold().await
     }
 
+    /// Ends the session that all are on.
+    pub(crate) async fn close_session(&self) {
+        self.session.close().await;
+    }
+
     /// The names below the hostile guest's mount.
     pub(crate) async fn left_behind(&self) -> Result<Vec<String>> {
         self.admin.children(&self.mount).await
@@ -174,7 +181,7 @@ fn join(module: &Module, mount: &str, room: Room) -> Result<Join> {
         recipe: module.name().to_owned(),
         module: module.clone(),
         mount: Mount::new(mount)?,
-        config: module.configuration(None)?,
+        config: module.configuration(room.config.as_ref())?,
         limits: room.limits,
         seat: room.seat,
         owner: "a test".to_owned(),

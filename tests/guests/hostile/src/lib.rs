@@ -10,7 +10,7 @@ mod wake;
 use std::cell::RefCell;
 
 use bindings::exports::wok::hostile::hostile::{
-    Attack, Call, Guest, Handle, Held, Hoarded, Line, OnWake,
+    Attack, Call, Config, Guest, Handle, Held, Hoarded, Line, OnWake,
 };
 use wok_sdk::zookeeper::{Error, Stat};
 
@@ -24,6 +24,13 @@ thread_local! {
 }
 
 impl Guest for Hostile {
+    fn configure(config: Config) -> Result<(), String> {
+        if config.waits == Some(true) {
+            attacks::wait_for_ever().map_err(|error| format!("{error:?}"))?;
+        }
+        Ok(())
+    }
+
     fn wake(fired: Vec<u64>) {
         wake::wake(&fired);
     }
