@@ -45,9 +45,10 @@ use std::time::Duration;
 
 use axum::Router;
 use rustix::net::sockopt::set_socket_send_buffer_size;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 pub use desk::Served;
@@ -133,7 +134,7 @@ impl Api {
             closing: closing.clone(),
         };
         // Until the last participant has left: an app that is asked to end what depends on its claim
-        // says that it is done by a request of its own.
+        // needs one more request, to say that nothing depends on its claim.
         let until_left = async {
             stopping.cancelled().await;
             desk.tasks.join().await;
@@ -141,7 +142,7 @@ impl Api {
         };
         tokio::join!(until_left, door.accept_local(&socket), async {
             if let Some(tcp) = &tcp {
-                tcp.accept(&door).await;
+                tcp.accept(&door, connections as usize).await;
             }
         });
         // The file goes first, so that nobody comes to a host that does not answer.
@@ -185,17 +186,30 @@ impl Door {
     /// Serves a connection, or refuses it where there is no place.
     fn admit(
         &self,
-        io: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         credentials: Credentials,
     ) {
-        match Arc::clone(&self.places).try_acquire_owned() {
-            Ok(place) => {
-                let (router, closing) = (self.router.clone(), self.closing.clone());
-                let serving = connection::serve(io, credentials, router, closing, place);
-                self.tasks.spawn("connection", serving);
-            }
-            Err(_full) => self.tasks.spawn("refusal", connection::refuse(io)),
+        match self.place() {
+            Some(place) => self.serve(io, credentials, place),
+            None => self.tasks.spawn("refusal", connection::refuse(io)),
         }
+    }
+
+    /// A place for a connection, if one is left.
+    fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
+    /// Serves a connection that has its place.
+    fn serve(
+        &self,
+        io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        credentials: Credentials,
+        place: OwnedSemaphorePermit,
+    ) {
+        let (router, closing) = (self.router.clone(), self.closing.clone());
+        let serving = connection::serve(io, credentials, router, closing, place);
+        self.tasks.spawn("connection", serving);
     }
 
     async fn pause(&self, error: &std::io::Error) {

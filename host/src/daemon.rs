@@ -2,7 +2,7 @@
 //!
 //! [`prepare`](Prepared::new) checks a config against the modules it names and loads them all;
 //! [`run`] keeps sessions open one after another, and for every recipe with a `run` a task that
-//! keeps one participant on the newest of them. The tasks share nothing but the session: whatever
+//! keeps one participant on one of them. The tasks share nothing but the session: whatever
 //! holds one of them up, a module that never stops talking or a command that cannot be killed, the
 //! others go on.
 
@@ -54,9 +54,10 @@ pub async fn run(
     let epochs = Arc::new(epochs);
     let apps = Tasks::on(Handle::current());
     if let Some(config) = api {
-        // Two for each app: its connection, and its process.
+        // Two for each app: its connection, and its process, which the daemon does not see over TCP.
         let most = descriptors::raise();
-        let wanted = u64::from(config.connections) * 2;
+        let each = if config.http.is_some() { 3 } else { 2 };
+        let wanted = u64::from(config.connections) * each;
         if let Some(most) = most.filter(|most| *most < wanted) {
             tracing::warn!(
                 open_files = most,

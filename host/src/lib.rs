@@ -32,7 +32,7 @@
 //! - No recipe is named outside `cli`: a stock recipe is only a component with a name.
 //! - Only `session` knows zookeeper-client, only `guest` knows wasmtime.
 //! - Tasks start in [`tasks`] only, so that every one of them is joined.
-//! - Leases are judged by [`clock`], which counts the time that a machine sleeps.
+//! - Sessions and what is held are judged by [`clock`], which counts the time that a machine sleeps.
 //!
 //! The tidy tests look after all of them.
 

@@ -7,6 +7,8 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+#[path = "api/dependents.rs"]
+mod dependents;
 #[path = "api/ends.rs"]
 mod ends;
 #[path = "api/every_recipe.rs"]

@@ -16,8 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::dependence::Dependence;
 use super::lines::{Happening, ticks};
+use crate::clock::Boottime;
 use crate::guest::Arguments;
-use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
+use crate::participant::{
+    Answer, Call, CallError, Ending, Follower, Notice, Participant, Presence,
+};
 use crate::registry::App;
 
 /// How long a participant lives that nobody renews.
@@ -123,6 +126,15 @@ impl Attendance {
         }
     }
 
+    /// Until when it may be told that what is held can be relied on. `presence` is its participant's.
+    pub(super) fn deadline(&self, presence: &Presence) -> Option<Boottime> {
+        let deadline = presence.tenure();
+        match &self.dependence {
+            Some(dependence) => dependence.tell(deadline),
+            None => deadline,
+        }
+    }
+
     /// Nothing of the app depends on the claim any more.
     pub(super) fn end_dependence(&self) {
         if let Some(dependence) = &self.dependence {
@@ -205,7 +217,7 @@ pub(super) struct Attending {
 /// Attends to a participant until nothing of it is left.
 pub(super) async fn attend(attending: Attending) {
     let Attending { attendance, entered, mut follower, opening, stream, over } = attending;
-    // A place of its own at the stream: whether it is closed is asked for beside what is told.
+    // A second sender, so that the stream's end can be awaited while the first one sends.
     let listening = stream.as_ref().map(|stream| stream.lines.clone());
     let mut teller = Teller::new(&attendance, stream);
     let operation = opening.as_ref().map(|it| it.arguments.operation().to_owned());
@@ -229,7 +241,7 @@ pub(super) async fn attend(attending: Attending) {
             answer = answer(&mut call), if call.is_some() && teller.is_flushed() => {
                 call = None;
                 let operation = operation.as_deref().unwrap_or_default();
-                if teller.tell_answer(operation, answer) == Answered::InVain {
+                if teller.tell_answer(operation, answer) == Answered::Leave {
                     attendance.leaving.cancel();
                 }
             }
@@ -297,8 +309,8 @@ async fn answer<F: Future<Output = Result<Answer, CallError>>>(
 #[derive(Debug, PartialEq, Eq)]
 enum Answered {
     Well,
-    /// The participant is not wanted for that.
-    InVain,
+    /// In vain: the participant has to leave.
+    Leave,
 }
 
 /// Tells the stream, if there is one, in the order in which things happened.
@@ -374,11 +386,11 @@ impl<'a> Teller<'a> {
                 (answered.with("goes-on", watches), Answered::Well)
             }
             Ok(Answer { value: Err(error), .. }) => {
-                (Happening::new("refused").with("error", error), Answered::InVain)
+                (Happening::new("refused").with("error", error), Answered::Leave)
             }
-            Err(CallError::Cancelled) => (Happening::new("timed-out"), Answered::InVain),
+            Err(CallError::Cancelled) => (Happening::new("timed-out"), Answered::Leave),
             // Its end is told next. Nothing else was called, so it is not busy.
-            Err(CallError::Ended | CallError::Busy) => return Answered::InVain,
+            Err(CallError::Ended | CallError::Busy) => return Answered::Leave,
         };
         self.tell(happening.with("operation", operation));
         answered
@@ -405,12 +417,7 @@ impl<'a> Teller<'a> {
             Ok(Ok(place)) => {
                 let Some(happening) = self.waiting.pop_front() else { return };
                 self.since = Instant::now();
-                let mut deadline = participant.presence().tenure();
-                if let Some(dependence) = &self.attendance.dependence
-                    && happening.is_dated()
-                {
-                    deadline = dependence.tell(deadline);
-                }
+                let deadline = || self.attendance.deadline(&participant.presence());
                 if let Some(happening) = happening.told_now(deadline) {
                     place.send(happening.line(recipe, participant.id()));
                 }

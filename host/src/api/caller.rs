@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, sockopt::PeerPidfd};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
@@ -86,10 +87,14 @@ impl Credentials {
 /// The process at the other end. The kernel gives it for the one that connected, whatever has become
 /// of its number since; before Linux 6.5 it has to be asked for by its number.
 fn process_of(stream: &UnixStream, pid: u32) -> Option<OwnedFd> {
-    getsockopt(&stream.as_fd(), PeerPidfd).ok().or_else(|| {
-        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
-        pidfd_open(pid, PidfdFlags::empty()).ok()
-    })
+    match getsockopt(&stream.as_fd(), PeerPidfd) {
+        Err(Errno::ENOPROTOOPT) => {
+            let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+            pidfd_open(pid, PidfdFlags::empty()).ok()
+        }
+        // It has ended: another process may have its number by now.
+        process => process.ok(),
+    }
 }
 
 /// Completes when the process has ended; never where the host cannot see it.

@@ -57,6 +57,10 @@ impl Dependence {
         if state.is_leaving {
             return false;
         }
+        // What the app said was about the claim that has been given up.
+        if state.is_given_up {
+            state.is_over = false;
+        }
         if !state.is_over {
             let Some(token) = participant.depend(held) else { return false };
             state.token = Some(token);

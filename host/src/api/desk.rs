@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 use super::attendance::{Attendance, Attendances};
 use super::caller::Credentials;
 use super::problem::Problem;
+use crate::clock::Boottime;
 use crate::config::Allow;
 use crate::epochs::Epochs;
 use crate::logbook::Logbook;
-use crate::participant::Join;
+use crate::participant::{Join, Presence};
 use crate::registry::{By, Member};
 use crate::tasks::Tasks;
 
@@ -62,6 +63,14 @@ impl Desk {
         let recipes = self.epochs.recipes();
         let served = recipes.filter_map(|join| Some((join, self.served.get(&join.recipe)?)));
         served.filter(|(_, served)| caller.may_use(&served.allow))
+    }
+
+    /// Until when it may be told that what a participant holds can be relied on.
+    pub(super) fn deadline(&self, presence: &Presence) -> Option<Boottime> {
+        match self.attendances.find(presence.id()) {
+            Some(attendance) => attendance.deadline(presence),
+            None => presence.tenure(),
+        }
     }
 
     /// The participant of an app, if the caller may manage it. Who may not is not told that there is

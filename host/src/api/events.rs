@@ -9,7 +9,6 @@ use bytes::Bytes;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 use super::body::Asked;
 use super::caller::Caller;
@@ -31,16 +30,11 @@ pub(super) async fn of_participant(
     let alive = options.interval()?;
     let member = desk.member(&id, &caller.credentials)?;
     let (lines, response) = lines();
-    desk.tasks.spawn("follower", follow(member, lines, alive, desk.stopping.clone()));
+    desk.tasks.spawn("follower", follow(Arc::clone(&desk), member, lines, alive));
     Ok(response)
 }
 
-async fn follow(
-    member: Arc<Member>,
-    lines: mpsc::Sender<Bytes>,
-    alive: Duration,
-    stopping: CancellationToken,
-) {
+async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>, alive: Duration) {
     let Member { presence, recipe, .. } = &*member;
     let mut follower = presence.follow();
     let session = format!("{:#x}", presence.session());
@@ -54,7 +48,7 @@ async fn follow(
             () = lines.closed() => return,
             place = lines.reserve(), if next.is_some() => {
                 let (Ok(place), Some(happening)) = (place, next.take()) else { return };
-                if let Some(happening) = happening.told_now(presence.tenure()) {
+                if let Some(happening) = happening.told_now(|| desk.deadline(presence)) {
                     place.send(happening.line(recipe, presence.id()));
                 }
             }
@@ -66,7 +60,7 @@ async fn follow(
                 next = Some(Happening::alive(follower.dropped()));
             }
             // The last to be told is the end, unless somebody does not read.
-            () = stopping.cancelled(), if lines.capacity() == 0 => return,
+            () = desk.stopping.cancelled(), if lines.capacity() == 0 => return,
         }
     }
 }

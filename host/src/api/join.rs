@@ -56,7 +56,7 @@ pub(super) async fn join(
     Asked(options): Asked<JoinOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    // Before anything is refused: an app may be told only when it has sent all that it sends.
+    // Read before anything is refused: a client reads the answer when it has sent all of its request.
     let asked = body::read_as(request).await;
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
     let JoinRequest { call, timeout, lease, detached, app, owner } = asked?;
@@ -140,7 +140,7 @@ async fn answer_detached(
         "participant": attendance.participant.id(),
         "recipe": attendance.recipe,
         "value": value,
-        "held": held_as_json(&presence),
+        "held": held_as_json(&presence, || attendance.deadline(&presence)),
         "lease": lease,
     });
     Ok(json_response(StatusCode::CREATED, &body))

@@ -91,15 +91,16 @@ impl Happening {
 
     /// What is told now of what happened a while ago, where what is held may be relied on until this
     /// deadline. None if it says that something is held and nothing is any more.
-    pub(super) fn told_now(self, deadline: Option<Boottime>) -> Option<Self> {
-        if self.event == "held" && deadline.is_none() {
-            return None;
+    pub(super) fn told_now(self, deadline: impl FnOnce() -> Option<Boottime>) -> Option<Self> {
+        if !self.is_dated() {
+            return Some(self);
         }
-        Some(if self.is_dated() { self.until(deadline) } else { self })
+        let deadline = deadline();
+        (self.event != "held" || deadline.is_some()).then(|| self.until(deadline))
     }
 
     /// Whether it says until when what is held may be relied on.
-    pub(super) fn is_dated(&self) -> bool {
+    fn is_dated(&self) -> bool {
         matches!(self.event, "held" | "alive" | "resumed" | "suspended")
     }
 

@@ -14,6 +14,7 @@ use super::desk::{Desk, may_see};
 use super::lines::millis;
 use super::problem::Problem;
 use super::routes::only;
+use crate::clock::Boottime;
 use crate::config::spell_duration;
 use crate::guest::values::unsigned;
 use crate::participant::Presence;
@@ -77,7 +78,7 @@ pub(super) async fn end(
 fn as_json(desk: &Desk, member: &Member) -> Value {
     let Member { presence, recipe, owner, by, since } = member;
     let standing = presence.standing();
-    let held = held_as_json(presence);
+    let held = held_as_json(presence, || desk.deadline(presence));
     let waiting = standing.waiting.as_ref().filter(|_| held.is_null());
     let state = match &standing.ending {
         Some(_) => "ended",
@@ -117,9 +118,12 @@ fn lease_of(attendance: Option<&Attendance>) -> Option<String> {
 
 /// What a participant holds, and until when that may be relied on without hearing more; null if it
 /// holds nothing.
-pub(super) fn held_as_json(presence: &Presence) -> Value {
+pub(super) fn held_as_json(
+    presence: &Presence,
+    deadline: impl FnOnce() -> Option<Boottime>,
+) -> Value {
     // The deadline first: what is held after it was asked for is held until then.
-    let deadline = presence.tenure();
+    let deadline = deadline();
     let Some((Held { path, fence }, deadline)) = presence.held().zip(deadline) else {
         return Value::Null;
     };

@@ -105,7 +105,9 @@ impl Problem {
             CallError::Cancelled => Problem::new(
                 StatusCode::GATEWAY_TIMEOUT,
                 "timed-out",
-                "the timeout passed, or somebody cancelled the operation; nothing of it is left",
+                "the timeout passed, or somebody cancelled the operation: nothing of it is held or \
+                 stands in line; what it was to write for good may have been written, so look \
+                 before it is called again",
             ),
             CallError::Ended => Problem::ended(ending),
         }

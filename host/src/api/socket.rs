@@ -87,7 +87,7 @@ impl Socket {
         fs::DirBuilder::new().recursive(true).mode(passable).create(directory).map_err(io)?;
         let metadata = fs::metadata(directory).map_err(io)?;
         // In a sticky directory nobody moves another's files, but its owner does.
-        let is_open = metadata.mode() & 0o002 != 0 && metadata.mode() & 0o1000 == 0;
+        let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
         let own = rustix::process::geteuid().as_raw();
         let is_ours = [0, own].contains(&metadata.uid());
         if is_open || !is_ours {
@@ -197,8 +197,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let open = directory.path().join("open");
         fs::create_dir(&open).unwrap();
-        fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        let bound = Socket::bind(&open.join("wok.sock"), 0o600).await;
-        assert!(matches!(bound, Err(BindError::Open(_))));
+        for mode in [0o777, 0o775] {
+            fs::set_permissions(&open, fs::Permissions::from_mode(mode)).unwrap();
+            let bound = Socket::bind(&open.join("wok.sock"), 0o600).await;
+            assert!(matches!(bound, Err(BindError::Open(_))), "{mode:o}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::Door;
@@ -51,8 +52,10 @@ impl Tcp {
         Arc::clone(&self.gate)
     }
 
-    /// Lets callers in until the host stops.
-    pub(super) async fn accept(&self, door: &Door) {
+    /// Lets callers in until the host stops. They have places of their own, so that who has no token
+    /// keeps nobody out who needs none.
+    pub(super) async fn accept(&self, door: &Door, places: usize) {
+        let door = &Door { places: Arc::new(Semaphore::new(places)), ..door.clone() };
         while let Some(accepted) = door.closing.run_until_cancelled(self.listener.accept()).await {
             match accepted {
                 Ok((stream, _)) => self.admit(door, stream),
@@ -69,11 +72,15 @@ impl Tcp {
         match &self.tls {
             None => door.admit(stream, Credentials::Remote),
             Some(acceptor) => {
+                // Before the handshake there is no way to say it.
+                let Some(place) = door.place() else {
+                    return tracing::debug!("no place for a caller: the connection is closed");
+                };
                 let (acceptor, shaken) = (acceptor.clone(), door.clone());
                 door.tasks.spawn("handshake", async move {
                     let handshake = acceptor.accept(stream);
                     match tokio::time::timeout(HANDSHAKE_LIMIT, handshake).await {
-                        Ok(Ok(stream)) => shaken.admit(stream, Credentials::Remote),
+                        Ok(Ok(stream)) => shaken.serve(stream, Credentials::Remote, place),
                         Ok(Err(error)) => tracing::debug!(%error, "no TLS with a caller"),
                         Err(_elapsed) => tracing::debug!("no TLS with a caller in time"),
                     }

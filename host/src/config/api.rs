@@ -43,7 +43,7 @@ pub struct Api {
     pub socket: Option<PathBuf>,
     /// Who may connect to it, as for `chmod`.
     pub socket_mode: u32,
-    /// How many connections are served at a time.
+    /// How many connections are served at a time, over the socket and over TCP each.
     pub connections: u32,
     /// HTTP over TCP as well, if it is asked for.
     pub http: Option<Http>,

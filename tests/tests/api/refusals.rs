@@ -39,14 +39,14 @@ const PATHS: &[(&str, &str)] = &[
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// A daemon that is served over TCP as well, and where.
-async fn over_tcp() -> Result<(Serving, String, tempfile::TempDir)> {
+async fn over_tcp(more: &str) -> Result<(Serving, String, tempfile::TempDir)> {
     let server = zookeeper::shared().await;
     let directory = scratch::dir()?;
     let token = directory.path().join("token");
     std::fs::write(&token, format!("{TOKEN}\n"))?;
     std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600))?;
     let api = format!("http = \"127.0.0.1:0\"\ntoken-file = \"{}\"", token.display());
-    let serving = serve(server.address(), &api, LOCK).await?;
+    let serving = serve(server.address(), &format!("{api}\n{more}"), LOCK).await?;
     let line = serving.daemon.wait_for_text("served over TCP").await?.text;
     let address = line.split("127.0.0.1:").nth(1).context("the address")?;
     let port: String = address.chars().take_while(char::is_ascii_digit).collect();
@@ -81,7 +81,7 @@ fn check_tcp(address: &str, request: &str, status: u16, error: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn over_tcp_nothing_passes_without_the_token_the_host_and_the_absence_of_a_page() -> Result<()>
 {
-    let (_serving, address, _directory) = over_tcp().await?;
+    let (_serving, address, _directory) = over_tcp("").await?;
     for (method, path) in PATHS {
         let head = |host: &str, more: &str| {
             format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n")
@@ -216,6 +216,27 @@ async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
         stream.set_read_timeout(Some(wok_tests::patience::PATIENCE))?;
         stream.read_to_end(&mut Vec::new())?;
     }
+    assert_eq!(serving.client().get("/healthz").await?.status, 200);
+    Ok(())
+}
+
+/// Without a token one gets no further than the door, and keeps nobody out who needs none.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_takes_all_places_over_tcp_takes_none_of_the_socket() -> Result<()> {
+    let (serving, address, _directory) = over_tcp("connections = 2").await?;
+    let mut silent = Vec::new();
+    eventually("the places to be taken", async || {
+        let mut next = TcpStream::connect(&address)?;
+        next.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let mut answer = String::new();
+        match next.read_to_string(&mut answer) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => silent.push(next),
+            read => assert!(answer.starts_with("HTTP/1.1 503"), "{read:?} {answer}"),
+        }
+        Ok((!answer.is_empty()).then_some(()))
+    })
+    .await?;
+    assert_eq!(silent.len(), 2);
     assert_eq!(serving.client().get("/healthz").await?.status, 200);
     Ok(())
 }
