@@ -23,6 +23,7 @@ mod run;
 mod shorthand;
 mod signals;
 mod stderr;
+mod stdout;
 mod test;
 mod told;
 mod validate;
@@ -116,6 +117,11 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => arguments.execute(Arguments::command()),
         Command::Man(arguments) => arguments.execute(Arguments::command()),
     };
+    // What a command did stands, though it could not be told: the exit code says so.
+    let outcome = outcome.and_then(|code| match stdout::failure() {
+        Some(error) => Err(Failure::Output(error)),
+        None => Ok(code),
+    });
     let code = match outcome {
         Ok(code) => code,
         Err(failure) => {

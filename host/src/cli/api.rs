@@ -6,7 +6,7 @@ use clap::Args;
 use tokio::runtime::Handle;
 
 use super::exit::{Failure, LossInWords};
-use super::joining;
+use super::joining::{self, hinted};
 use crate::client::{Client, ClientError, HostError, LossTold, Socket};
 use crate::tasks::Tasks;
 
@@ -55,7 +55,7 @@ fn of_host(error: HostError) -> Failure {
     let HostError { kind, message, reason, cause, .. } = error;
     match (&*kind, reason) {
         ("bad-request" | "not-found" | "method-not-allowed" | "too-large", _) => {
-            Failure::Usage(message)
+            Failure::Usage(hinted(message))
         }
         ("timed-out", _) => Failure::NotAcquired(message),
         ("ended", Some(reason)) => {

@@ -1,12 +1,12 @@
 //! `wok completions`: what a shell completes `wok` with.
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
 
 use super::exit::Failure;
+use super::stdout;
 
 /// Print a script with which a shell completes the commands and options of wok.
 #[derive(Debug, Args)]
@@ -24,8 +24,7 @@ impl Arguments {
     pub(super) fn execute(self, mut wok: Command) -> Result<ExitCode, Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut wok, "wok", &mut script);
-        // A reader that closed our output does not want to know.
-        io::stdout().write_all(&script).ok();
+        stdout::write(&script);
         Ok(ExitCode::SUCCESS)
     }
 }

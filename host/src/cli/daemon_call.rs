@@ -66,25 +66,23 @@ impl DaemonCall {
         };
         match joined {
             Ok(joined) => Ok(joined),
-            Err(error) => Err(match self.unknown_recipe(client, &error).await {
-                Some(failure) => failure,
+            Err(error) => Err(match self.unknown(client, &error).await {
+                Some(what) => Failure::Usage(format!(
+                    "{what}; a module is named together with --mount and --connect"
+                )),
                 None => error.into(),
             }),
         }
     }
 
-    /// What is said where the daemon has no such recipe, if that is what was wrong.
-    async fn unknown_recipe(&self, client: &Client, error: &ClientError) -> Option<Failure> {
-        let ClientError::Host(HostError { kind, .. }) = error else { return None };
-        if kind != "not-found" {
-            return None;
+    /// That the daemon has no such recipe, if that is what was wrong.
+    async fn unknown(&self, client: &Client, error: &ClientError) -> Option<String> {
+        match error {
+            ClientError::Host(HostError { kind, .. }) if kind == "not-found" => {
+                unknown_recipe(client, &self.recipe).await
+            }
+            _ => None,
         }
-        // A daemon that does not list them has said itself what is wrong.
-        let listed: Value = client.get(&path(["recipes"])).await.ok()?;
-        let listed = listed.get("recipes").and_then(Value::as_array)?;
-        let names = listed.iter().filter_map(|it| it.get("recipe")?.as_str());
-        let names: Vec<&str> = names.collect();
-        (!names.contains(&self.recipe.as_str())).then(|| no_recipe(&self.recipe, &names))
     }
 
     /// What comes of it next. Cancel-safe, and so is nothing that is told lost.
@@ -137,16 +135,22 @@ impl DaemonCall {
     }
 }
 
-fn no_recipe(recipe: &str, names: &[&str]) -> Failure {
+/// What is said of a recipe that the daemon does not have.
+pub(super) async fn unknown_recipe(client: &Client, recipe: &str) -> Option<String> {
+    // A daemon that does not list them says itself what is wrong.
+    let listed: Value = client.get(&path(["recipes"])).await.ok()?;
+    let listed = listed.get("recipes").and_then(Value::as_array)?;
+    let names: Vec<&str> = listed.iter().filter_map(|it| it.get("recipe")?.as_str()).collect();
+    (!names.contains(&recipe)).then(|| no_recipe(recipe, &names))
+}
+
+fn no_recipe(recipe: &str, names: &[&str]) -> String {
     let known = match near(recipe, names.iter().copied()) {
         Some(name) => format!("{name} is what it has"),
         None if names.is_empty() => "it has none for this user".to_owned(),
         None => format!("it has {}", names.join(", ")),
     };
-    Failure::Usage(format!(
-        "the daemon has no recipe {recipe}: {known}; a module is named together with --mount and \
-         --connect"
-    ))
+    format!("the daemon has no recipe {recipe}: {known}")
 }
 
 /// Has the participant leave. What it held or waited for is given up before this command ends, so
@@ -163,9 +167,9 @@ mod tests {
 
     #[test]
     fn a_recipe_that_is_not_there_is_told_by_those_that_are() {
-        let told = |names: &[&str]| no_recipe("ordres", names).to_string();
-        assert!(told(&["jobs", "orders"]).contains("no recipe ordres: orders is what it has;"));
-        assert!(told(&["jobs", "bills"]).contains("it has jobs, bills;"));
-        assert!(told(&[]).contains("it has none for this user;"));
+        let told = |names: &[&str]| no_recipe("ordres", names);
+        assert!(told(&["jobs", "orders"]).contains("no recipe ordres: orders is what it has"));
+        assert!(told(&["jobs", "bills"]).contains("it has jobs, bills"));
+        assert!(told(&[]).contains("it has none for this user"));
     }
 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::process::ExitCode;
 
+use super::stdout;
 use crate::participant::{Ending, Loss};
 
 /// Exit code of a failed test, not of an error: an invariant was broken in simulation.
@@ -15,6 +16,7 @@ pub(super) const INTERRUPTED: u8 = 130;
 const USAGE: u8 = 64;
 const UNREACHABLE: u8 = 69;
 const MODULE_FAILED: u8 = 70;
+const NO_OUTPUT: u8 = 74;
 const NOT_ACQUIRED: u8 = 75;
 /// The claim was lost, or the command was ended with it.
 pub(super) const LOST: u8 = 76;
@@ -34,6 +36,9 @@ pub enum Failure {
     /// The module failed, or answered an error.
     #[error("{0}")]
     Module(String),
+    /// What the command is to tell cannot be written. What the command did stands.
+    #[error("cannot write to standard output: {0}")]
+    Output(&'static std::io::Error),
     /// The claim was not acquired in time.
     #[error("{0}")]
     NotAcquired(String),
@@ -95,6 +100,7 @@ impl Failure {
             Failure::Usage(_) => USAGE,
             Failure::Unreachable(_) => UNREACHABLE,
             Failure::Module(_) => MODULE_FAILED,
+            Failure::Output(_) => NO_OUTPUT,
             Failure::NotAcquired(_) => NOT_ACQUIRED,
             Failure::Lost { .. } | Failure::CommandEnded(_) => LOST,
             Failure::Config(_) => CONFIG,
@@ -126,6 +132,7 @@ impl Failure {
             Failure::Usage(_) => "usage",
             Failure::Unreachable(_) => "unreachable",
             Failure::Module(_) => "module",
+            Failure::Output(_) => "output",
             Failure::NotAcquired(_) => "not-acquired",
             Failure::Lost { .. } | Failure::CommandEnded(_) => "lost",
             Failure::Config(_) => "config",
@@ -137,7 +144,14 @@ impl Failure {
 
 /// Prints what clap has to say, with our exit code for wrong usage.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    // Nothing can be done about a closed standard output here.
-    error.print().ok();
-    ExitCode::from(if error.use_stderr() { USAGE } else { 0 })
+    let is_help = !error.use_stderr();
+    match error.print() {
+        Err(error) if is_help => stdout::note(error),
+        // Nothing can be said where standard error is closed.
+        _ => {}
+    }
+    match stdout::failure() {
+        Some(error) => Failure::Output(error).code(),
+        None => ExitCode::from(if is_help { 0 } else { USAGE }),
+    }
 }

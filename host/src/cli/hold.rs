@@ -186,14 +186,12 @@ struct Contender<'a> {
     printer: &'a Printer,
 }
 
-/// What is said of an operation that ended without a claim. One that answers something may be meant
-/// to do no more than that.
+/// What is said of an operation that ended without a claim.
 fn not_held(what: &str, value: &Value) -> String {
-    let advice = match value {
-        Value::Null => "",
-        _ => "; an operation that only answers is for `wok call`",
-    };
-    format!("{what} did not acquire it: it answered {value}{advice}")
+    format!(
+        "{what} holds nothing: it answered {value}, and what it did stands; an operation that is not to \
+         hold anything is for `wok call`"
+    )
 }
 
 impl Contender<'_> {
@@ -224,7 +222,7 @@ impl Contender<'_> {
         }
         let what = format!("{} {}", self.recipe, self.operation);
         match outcome {
-            Attempt::Held(held) => Ok(held),
+            Attempt::Held { claim, .. } => Ok(claim),
             Attempt::NotHeld(value) => Err(Failure::NotAcquired(not_held(&what, &value))),
             Attempt::Cancelled | Attempt::Ended(Ending::Left) => {
                 Err(Failure::NotAcquired(format!("{what}: not held within --wait")))

@@ -162,7 +162,7 @@ impl Joining {
         })?;
         let arguments = module
             .arguments(&target.operation, &target.arguments)
-            .map_err(|error| Failure::Usage(format!("{}: {error}", target.in_words())))?;
+            .map_err(|error| Failure::Usage(hinted(format!("{}: {error}", target.in_words()))))?;
         let mut epochs = Epochs::new(base);
         epochs.load(Join {
             recipe: recipe.clone(),
@@ -285,6 +285,16 @@ pub(super) fn signalled(signal: Signal) -> Failure {
     Failure::Signalled(u8::try_from(signal.as_raw()).unwrap_or(0))
 }
 
+/// What is wrong with arguments, and how a text is written that could be something else.
+pub(super) fn hinted(message: String) -> String {
+    match message.contains("expected a string") {
+        true => format!(
+            "{message}; a text that reads as JSON is written in quotes of its own: 'name=\"42\"'"
+        ),
+        false => message,
+    }
+}
+
 /// Reads `name=value` pairs, or one JSON object. A value that is no JSON is a string.
 pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
     if let [text] = texts
@@ -299,7 +309,9 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
             Failure::Usage(format!("{what} {text:?}: write name=value, or one JSON object"))
         })?;
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        object.insert(name.to_owned(), value);
+        if object.insert(name.to_owned(), value).is_some() {
+            return Err(Failure::Usage(format!("{what} {name} is given twice: give it once")));
+        }
     }
     Ok(Value::Object(object))
 }

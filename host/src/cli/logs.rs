@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 
 use super::api::Daemon;
 use super::colour::{Colour, Paint};
+use super::daemon_call::unknown_recipe;
 use super::events::one_line;
 use super::exit::Failure;
-use super::output::{Output, Printer, Reader};
+use super::output::{Output, Printer};
+use super::stdout::Reader;
 use crate::client::{Client, ClientError};
 
 /// Show the log of the running daemon, whatever its standard error leads to.
@@ -41,6 +43,11 @@ impl Arguments {
         let Arguments { follow, lines, recipe, daemon } = self;
         let path = format!("/v1/logs?lines={lines}&follow={follow}");
         daemon.ask(async |client| {
+            if let Some(recipe) = &recipe
+                && let Some(what) = unknown_recipe(&client, recipe).await
+            {
+                return Err(Failure::Usage(what));
+            }
             match show(&client, &path, recipe.as_deref(), printer).await? {
                 // What is followed ends only with the daemon, or with who reads.
                 Reader::There if follow => {

@@ -1,12 +1,13 @@
 //! `wok man`: the manual pages.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Command};
 
 use super::exit::Failure;
+use super::stdout;
 
 /// Print the manual page of wok or of one command, or write all of them into a directory.
 ///
@@ -40,8 +41,7 @@ impl Arguments {
             let of = self.of.unwrap_or_default();
             return Err(Failure::Usage(format!("wok has no command {of}: see `wok --help`")));
         };
-        // A reader that closed our output does not want to know.
-        io::stdout().write_all(&page.text).ok();
+        stdout::write(&page.text);
         Ok(ExitCode::SUCCESS)
     }
 }

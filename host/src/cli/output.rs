@@ -4,7 +4,7 @@
 //! command's; reports that are asked for, as `inspect`, go to standard output.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -16,7 +16,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use super::colour::Paint;
 use super::exit::{Failure, LossInWords};
-use super::{stderr, told};
+use super::stdout::Reader;
+use super::{stderr, stdout, told};
 use crate::client::Told;
 use crate::guest::values::unsigned;
 use crate::logbook::{IntoLogbook, JsonLines, Logbook};
@@ -31,13 +32,6 @@ pub(super) enum Output {
     Text,
     /// For programs.
     Json,
-}
-
-/// Whether somebody reads standard output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
-    There,
-    Gone,
 }
 
 /// Prints reports.
@@ -178,8 +172,11 @@ impl Printer {
             Output::Text => plain_text::json(&format!("{answer:#}")),
             Output::Json => answer.to_string(),
         };
-        // A reader that closed our output does not want to know.
-        writeln!(io::stdout(), "{text}").ok();
+        stdout::say(&text);
+        // The operation has done what it does, and may answer something else when it is called again.
+        if stdout::failure().is_some() {
+            self.err(&text);
+        }
     }
 
     /// A report that was asked for, on standard output.
@@ -193,11 +190,7 @@ impl Printer {
     /// A line of a report that goes on, on standard output; nothing that a terminal obeys may come
     /// from elsewhere. Says whether anybody still reads.
     pub(super) fn line(&self, line: &str) -> Reader {
-        let mut stdout = io::stdout();
-        match writeln!(stdout, "{line}").and_then(|()| stdout.flush()) {
-            Ok(()) => Reader::There,
-            Err(_) => Reader::Gone,
-        }
+        stdout::say(line)
     }
 
     /// Something for people only, on standard error.
@@ -219,8 +212,7 @@ impl Printer {
     }
 
     fn out(&self, line: &str) {
-        // A reader that closed our output does not want to know.
-        writeln!(io::stdout(), "{}", self.shown(line)).ok();
+        stdout::say(&self.shown(line));
     }
 
     fn shown<'a>(&self, line: &'a str) -> Cow<'a, str> {

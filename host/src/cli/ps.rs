@@ -12,7 +12,8 @@ use serde_json::json;
 use super::api::Daemon;
 use super::colour::{Colour, Paint};
 use super::exit::Failure;
-use super::output::{Output, Printer, Reader};
+use super::output::{Output, Printer};
+use super::stdout::Reader;
 use crate::client::{Listed, Participants, path};
 use table::{Cell, Table};
 

@@ -30,12 +30,16 @@ pub(super) struct Arguments {
     config: PathBuf,
 }
 
+/// What is logged unless `WOK_LOG` says otherwise. The client crate is told of the servers in another
+/// spelling than the config's (`session/hosts.rs`), and its trouble is told by wok as well.
+const LOG: &str = "info,zookeeper_client=error";
+
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
         let logbook = Arc::new(Logbook::default());
         let kept = Some(Arc::clone(&logbook));
-        super::output::log_to_stderr_and(kept, "info", printer.output());
+        super::output::log_to_stderr_and(kept, LOG, printer.output());
         guardian::adopt_orphans()
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         let runtime = runtime()?;

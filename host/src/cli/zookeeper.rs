@@ -41,8 +41,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIRECTORY")]
     data_dir: Option<PathBuf>,
 
-    /// The unit of time. Sessions are granted timeouts of 2 to 20 ticks.
-    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = duration)]
+    /// The unit of time, 50ms at least. Sessions are granted timeouts of 2 to 20 ticks.
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = tick)]
     tick_time: Duration,
 
     /// Which Apache ZooKeeper to be like where they differ. 3.9 tells the zxid of every event, and
@@ -76,6 +76,16 @@ impl From<Like> for ServerVersion {
             Like::V3_8 => ServerVersion::V3_8,
             Like::V3_9 => ServerVersion::V3_9,
         }
+    }
+}
+
+/// Of a shorter one, no session lasts long enough for a client to keep it.
+const LEAST_TICK: Duration = Duration::from_millis(50);
+
+fn tick(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        tick if tick < LEAST_TICK => Err(format!("{text} is too short; give 50ms or more")),
+        tick => Ok(tick),
     }
 }
 

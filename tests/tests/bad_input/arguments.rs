@@ -48,6 +48,35 @@ async fn check_code(arguments: &[&str], code: i32, kind: &str, told: &[&str]) ->
     Ok(())
 }
 
+/// A full disk is no reader that has gone.
+#[tokio::test]
+async fn an_answer_that_cannot_be_written_is_not_lost_without_a_word() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let call = |operation: &[&str]| -> Result<Program> {
+        let queue = ["call", "queue", "--connect", server.address(), "--mount", &path];
+        let queue = Program::wok()?.args(queue).args(["--config", "delivery=at-most-once"]);
+        Ok(queue.args(operation))
+    };
+    let put = call(&["put", "data=precious"])?.run().await?;
+    assert_eq!(put.code(), Some(0), "{put:?}");
+    let take = call(&["take"])?.by_way_of("sh", ["-c", "exec \"$@\" > /dev/full", "sh"]);
+    let taken = take.run().await?;
+    assert_eq!(taken.code(), Some(74), "{taken:?}");
+    for told in ["precious", "cannot write to standard output: No space left on device"] {
+        assert!(taken.stderr.contains(told), "{told:?} is not in {}", taken.stderr);
+    }
+    for asked in [&["--help"][..], &["--version"], &["man"], &["completions", "bash"]] {
+        let full = Program::wok()?.args(asked);
+        let full = full.by_way_of("sh", ["-c", "exec \"$@\" > /dev/full", "sh"]).run().await?;
+        assert_eq!(full.code(), Some(74), "{asked:?}: {full:?}");
+        // Who reads no further has what they wanted.
+        let gone = Program::wok()?.args(asked);
+        let gone = gone.by_way_of("sh", ["-c", "\"$@\" | true", "sh"]).run().await?;
+        assert_eq!((gone.code(), &*gone.stderr), (Some(0), ""), "{asked:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&["lokc"], &["lokc", "lock"]).await?;
@@ -67,6 +96,9 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&hold(&[], &["acquire", "weight=1"]), &["lock acquire", "weight"]).await?;
     check(&hold(&[], &["acquire", "weight"]), &["write name=value, or one JSON object"]).await?;
     check(&hold(&[], &["acquire", "{"]), &["no JSON object"]).await?;
+    check(&hold(&[], &["acquire", "a=1", "a=2"]), &["argument a is given twice"]).await?;
+    check(&hold(&[], &["revoke", "path=42"]), &["expected a string", "'name=\"42\"'"]).await?;
+    check(&["zookeeper", "--tick-time", "1ms"], &["--tick-time", "50ms or more"]).await?;
     check(&hold(&["--config", "format"], &["acquire"]), &["config \"format\"", "name=value"])
         .await?;
     check(&hold(&["--wait", "soon"], &["acquire"]), &["--wait", "soon"]).await?;

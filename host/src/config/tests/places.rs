@@ -179,7 +179,7 @@ fn servers_are_marked_within_the_list() {
     check_session(
         "connect = \"»zk1/wok\"",
         "`zookeeper.connect`: \"zk1/wok\" has a chroot",
-        "give it as `root = \"/wok\"`",
+        "give it as `root = \"/wok\"` in a config, and on the command line begin each path with it",
     );
     check_session("connect = »\"\"", "`zookeeper.connect`: no server is named", LIST_SERVERS);
     // With escapes the text is not what the file shows, so the whole string is marked.
