@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use wok::host::Error;
 use wok::{Held, Host, Recipe};
 
 #[tokio::main]
@@ -14,7 +15,11 @@ async fn main() -> Result<()> {
     let lock = Recipe::new("lock", "/locks/report");
     let host = Host::builder(servers).recipe("report", lock).open().await?;
     loop {
-        let held = host.acquire("report", "acquire").await?;
+        let held = match host.acquire("report", "acquire").await {
+            // The session has gone while this one stood in line: another one follows.
+            Err(Error::Lost(_)) => continue,
+            held => held?,
+        };
         tokio::select! {
             // Another one may write soon: stop at once, and stand in line again.
             end = held.lost() => println!("stopped in the middle: {end}"),

@@ -14,8 +14,9 @@
 //! let held = host.acquire("orders", Call::new("acquire").timeout(Duration::from_secs(5))).await?;
 //! tokio::select! {
 //!     end = held.lost() => eprintln!("stopped in the middle: {end}"),
-//!     () = work(held.fence()) => held.release().await,
+//!     () = work(held.fence()) => {}
 //! }
+//! held.release().await;
 //! host.shut_down().await;
 //! # Ok(()) }
 //! ```
@@ -61,9 +62,9 @@ struct PageOfTheGuide;
 
 /// A host in this process: its sessions with ZooKeeper, and the recipes that can be joined on them.
 ///
-/// Dropping it, and all that was got from it, ends everything in the background, as far as the runtime
-/// goes on; [`shut_down`](Host::shut_down) waits for that. What is not told to ZooKeeper any more ends
-/// with the session's timeout.
+/// When the host and all that was got from it are dropped, everything ends in the background while the
+/// runtime goes on; [`shut_down`](Host::shut_down) waits for that. What ZooKeeper could not be told by
+/// then goes when the session times out.
 #[derive(Debug)]
 pub struct Host {
     shared: Arc<Shared>,
@@ -173,11 +174,12 @@ impl Host {
     }
 
     /// Ends everything in order: all participants leave, whatever they hold, and the sessions are
-    /// closed. Who still holds is told so by [`Held::lost`], and is waited for: drop it then.
+    /// closed. Who still holds is told so by [`Held::lost`]: drop the [`Held`] then. A host waits for that
+    /// for one session timeout at most; then it closes the session, and others may hold the claim.
     ///
     /// # Cancellation
     /// It goes on in the background.
-    pub async fn shut_down(self) {
+    pub async fn shut_down(&self) {
         self.shared.shutdown.cancel();
         self.keeper.join().await;
     }

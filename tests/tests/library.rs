@@ -228,6 +228,84 @@ async fn a_host_that_is_shut_down_leaves_nothing_and_waits_for_who_holds() -> Re
 }
 
 #[tokio::test]
+async fn a_host_that_is_shut_down_does_not_wait_for_ever_for_who_holds() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));
+    let host = open(server.address(), &path).await?;
+    let held = acquire(&host).await?;
+    within("the host's end", host.shut_down()).await?;
+    assert_eq!(admin.children(&lock).await?, Vec::<String>::new());
+    assert!(!held.is_held());
+    let late = within("the end", host.acquire("orders", "acquire")).await?;
+    assert!(matches!(late, Err(Error::Ending)), "{late:?}");
+    Ok(())
+}
+
+/// The host has given its session up, and the server has not: nobody may have the lock before who holds
+/// it has stopped, or had the time for that.
+#[tokio::test]
+async fn a_session_that_the_host_gives_up_is_not_closed_under_who_holds() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let admin = Admin::connect(server.address()).await?;
+    let proxy = Proxy::start(server.address())?;
+    let host = open(proxy.address(), &path).await?;
+    let held = acquire(&host).await?;
+    // The server hears of this session all the time, and will not expire it.
+    proxy.stall(Direction::Replies);
+    let end = within("the loss", held.lost()).await?;
+    assert!(matches!(end, HeldEnd::Lost(Loss::Session(_))), "{end}");
+    proxy.heal();
+    for _ in 0..20 {
+        assert!(admin.stat(held.path()).await?.is_some(), "somebody else may hold it already");
+    }
+    let own = held.path().to_owned();
+    drop(held);
+    admin.wait_gone(&own).await
+}
+
+#[tokio::test]
+async fn who_is_asked_to_give_way_at_once_is_answered() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let admin = Admin::connect(server.address()).await?;
+    let open = async || -> Result<Host> {
+        let lock = Recipe::new("lock", &*path).config(json!({ "revocable": true }));
+        Ok(Host::builder(server.address()).recipe("orders", lock).participants(8).open().await?)
+    };
+    let (one, two) = (open().await?, open().await?);
+    let held = acquire(&one).await?;
+    let first = held.path().rsplit('/').next().context("a name")?.to_owned();
+    let mut acquiring = Box::pin(two.acquire("orders", "acquire"));
+    let names = tokio::select! {
+        early = &mut acquiring => panic!("two hold: {early:?}"),
+        names = admin.wait_children(&path, "two in line", |names| names.len() == 2) => names?,
+    };
+    let second = names.iter().find(|name| **name != first).context("the one in line")?;
+    let revoke = Call::new("revoke").arguments(json!({ "path": format!("/{second}") }));
+    assert_eq!(within("the request", one.call("orders", revoke)).await??, "asked");
+    // It holds and gives way again before its caller looks.
+    held.release().await;
+    admin.wait_children(&path, "nobody in line", |names| names.is_empty()).await?;
+    let answer = within("an answer", acquiring).await?;
+    assert!(matches!(answer, Err(Error::Left)), "{answer:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_an_operation_answers_is_at_hand_while_it_is_held() -> Result<()> {
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let host = Host::builder(server.address()).recipe("work", Recipe::new("queue", path));
+    let host = host.session_timeout(SHORT).open().await?;
+    let put = Call::new("put").arguments(json!({ "data": "a picture" }));
+    within("the put", host.call("work", put)).await??;
+    let held = within("the item", host.acquire("work", "take")).await??;
+    assert_eq!(held.answer()["data"], "a picture");
+    within("the end", held.finish("ack")).await??;
+    let length = within("the length", host.call("work", "length")).await??;
+    assert_eq!(length["items"], 0);
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_its_participant_releases_is_handed_on_when_the_holder_lets_go() -> Result<()> {
     let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
     let (admin, lock) = (Admin::connect(server.address()).await?, format!("{path}/lock"));

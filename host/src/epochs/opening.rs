@@ -12,6 +12,9 @@ use crate::session::{ConnectError, Session};
 /// starting or electing is ready within seconds, and an attempt costs it one connection.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
+/// Longer than anybody waits.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 impl Epochs {
     /// Opens a session, and tries for that long: a server that is starting, or electing a leader,
     /// refuses for a while. Without any time it tries every server once. `waits` is told once why it
@@ -27,7 +30,9 @@ impl Epochs {
         patience: Duration,
         waits: impl FnOnce(&ConnectError),
     ) -> Result<Arc<Session>, ConnectError> {
-        let until = Instant::now() + patience;
+        // One that is too far to be told never comes.
+        let now = Instant::now();
+        let until = now.checked_add(patience).unwrap_or_else(|| now + NEVER);
         let (mut pause, longest_pause) = PAUSES;
         let (mut waits, mut last) = (Some(waits), None);
         loop {

@@ -16,7 +16,12 @@ use crate::session::Held;
 #[non_exhaustive]
 pub enum Attempt {
     /// It is held.
-    Held(Held),
+    Held {
+        /// What is held.
+        claim: Held,
+        /// What the operation answered.
+        answer: Value,
+    },
     /// The operation ended without a claim, and none will come of it.
     NotHeld(Value),
     /// The deadline passed, or the caller withdrew.
@@ -32,7 +37,9 @@ pub enum Attempt {
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Attempt::Held(held) => write!(f, "holding {} with fence {}", held.path, held.fence),
+            Attempt::Held { claim, .. } => {
+                write!(f, "holding {} with fence {}", claim.path, claim.fence)
+            }
             Attempt::NotHeld(answer) => write!(f, "no claim: it answered {answer}"),
             Attempt::Cancelled => f.write_str("cancelled"),
             Attempt::Refused(error) => {
@@ -84,8 +91,8 @@ pub async fn acquire(
             },
         }
     };
-    // All that was told before the answer is here by now, and older than what the answer says; so may
-    // be what happened since.
+    // Notices from before the answer are queued by now, and the answer is newer than they are. Notices
+    // from after it may be queued as well.
     let mut newest = None;
     while let Some(notice) = follower.next().now_or_never() {
         match heard(notice, &mut observe) {
@@ -94,17 +101,24 @@ pub async fn acquire(
             Heard::Other => {}
         }
     }
-    match answer {
+    let answer = match answer {
         Ok(Answer { value: Err(error), .. }) => return Attempt::Refused(error),
-        Ok(Answer { claim: Some(held), .. }) => return Attempt::Held(held),
-        Ok(Answer { value: Ok(value), watches: false, .. }) => return Attempt::NotHeld(value),
-        // It goes on by itself, or its last notice says why it does not.
-        Ok(Answer { watches: true, .. }) | Err(CallError::Ended) => {}
+        Ok(Answer { value: Ok(answer), claim: Some(claim), .. }) => {
+            return Attempt::Held { claim, answer };
+        }
+        Ok(Answer { value: Ok(answer), watches: false, .. }) => return Attempt::NotHeld(answer),
+        // It goes on by itself.
+        Ok(Answer { value: Ok(answer), watches: true, .. }) => answer,
+        // Its last notice says why, and what it held is held no more.
+        Err(CallError::Ended) => {
+            newest = None;
+            Value::Null
+        }
         Err(CallError::Cancelled) => return Attempt::Cancelled,
         Err(CallError::Busy) => return Attempt::Busy,
-    }
-    if let Some(held) = newest.filter(|_| participant.holds()) {
-        return Attempt::Held(held);
+    };
+    if let Some(claim) = newest.filter(|_| participant.holds()) {
+        return Attempt::Held { claim, answer };
     }
     let mut given_up = std::pin::pin!(until(deadline, &withdrawn));
     loop {
@@ -114,7 +128,9 @@ pub async fn acquire(
             () = &mut given_up => return Attempt::Cancelled,
             notice = follower.next() => match heard(notice, &mut observe) {
                 // It may have waited here for so long that the claim is given up again.
-                Heard::Held(held) if participant.holds() => return Attempt::Held(held),
+                Heard::Held(claim) if participant.holds() => {
+                    return Attempt::Held { claim, answer };
+                }
                 Heard::Ended(ending) => return Attempt::Ended(ending),
                 Heard::Held(_) | Heard::Other => {}
             },

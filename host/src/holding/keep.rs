@@ -109,7 +109,7 @@ impl Keep {
         };
         let observe = |notice: &Notice| log_notice(recipe, notice);
         match acquire(participant, follower, attempt, observe).await {
-            Attempt::Held(held) => {
+            Attempt::Held { claim: held, .. } => {
                 tracing::info!(recipe, path = held.path, fence = held.fence, "held");
                 match &self.kept.while_held {
                     Some(WhileHeld { command, restart }) => {

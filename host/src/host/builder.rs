@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Host, Recipe, Shared};
@@ -148,6 +149,7 @@ impl Builder {
         let Builder { connect, connect_timeout, participants, sessions, cache, recipes } =
             self.checked()?;
         let memory = recipes.iter().map(|(_, recipe)| recipe.memory()).max().unwrap_or(0);
+        let patience = connect.session_timeout;
         let sessions = Sessions::at_most(sessions);
         let base = Base::new(BaseOptions { participants, memory, cache, connect, sessions })?;
         let joins = recipes.into_iter().map(|(name, recipe)| recipe.load(&name, &base));
@@ -162,7 +164,7 @@ impl Builder {
             participants: Mutex::default(),
         });
         let keeper = Tasks::on(Handle::current());
-        keeper.spawn("host", keep(&shared));
+        keeper.spawn("host", keep(&shared, patience));
         Ok(Host { shared, keeper })
     }
 
@@ -191,9 +193,9 @@ impl Builder {
     }
 }
 
-/// Keeps a session open until the host is to end, and ends everything in order then. It keeps nothing
-/// alive that ends the host.
-fn keep(shared: &Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
+/// Keeps a session open until the host is to end, and ends everything in order then, or without those
+/// who do not let go of what they hold in time. It keeps nothing alive that ends the host.
+fn keep(shared: &Arc<Shared>, patience: Duration) -> impl Future<Output = ()> + Send + 'static {
     let (epochs, refused) = (Arc::clone(&shared.epochs), Arc::clone(&shared.refused));
     let (shutdown, shared) = (shared.shutdown.clone(), Arc::downgrade(shared));
     async move {
@@ -207,7 +209,13 @@ fn keep(shared: &Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
         if let Some(shared) = shared.upgrade() {
             shared.participants().values().filter_map(|it| it.upgrade()).for_each(|it| it.leave());
         }
-        epochs.base().shut_down().await;
+        let base = epochs.base();
+        if timeout(patience, base.shut_down()).await.is_err() {
+            tracing::warn!(
+                "not all have let go of what they hold in time: the sessions are closed"
+            );
+        }
         epochs.close().await;
+        base.shut_down().await;
     }
 }

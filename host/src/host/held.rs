@@ -26,6 +26,7 @@ use crate::session::{self, Fence, SessionLoss};
 #[derive(Debug)]
 pub struct Held {
     claim: session::Held,
+    answer: Value,
     end: OnceLock<HeldEnd>,
     // Before the participant: what depends on the claim is over when that leaves.
     dependent: TaskTrackerToken,
@@ -39,7 +40,8 @@ pub enum HeldEnd {
     /// It was lost: others may hold it soon, or do already.
     Lost(Loss),
     /// It is being given up, by an operation of the participant, its module or the host's end. Nobody
-    /// else holds it before this [`Held`] is dropped.
+    /// else holds it before this [`Held`] is dropped, unless a host that ends has waited for that in vain:
+    /// see [`Host::shut_down`](super::Host::shut_down).
     Released,
 }
 
@@ -56,9 +58,16 @@ impl Held {
     pub(super) fn new(
         participant: Participant,
         claim: session::Held,
+        answer: Value,
         dependent: TaskTrackerToken,
     ) -> Self {
-        Held { claim, end: OnceLock::new(), dependent, participant }
+        Held { claim, answer, end: OnceLock::new(), dependent, participant }
+    }
+
+    /// What the operation answered, as JSON: the item that a queue's `take` has claimed, and null where
+    /// the operation answers nothing.
+    pub fn answer(&self) -> &Value {
+        &self.answer
     }
 
     /// The claim's znode.
@@ -156,8 +165,9 @@ impl Held {
         let (participant, tasks) = (self.participant.inner(), self.participant.tasks());
         // The end of a claim that was told before makes the guardian start nothing.
         let mut follower = self.participant.follow();
-        let claim = &self.claim;
-        run_while_held(tasks, participant, &mut follower, claim, command, instructions, |_| {})
+        // An operation may have replaced the claim, as a downgrade does.
+        let claim = self.participant.held().unwrap_or_else(|| self.claim.clone());
+        run_while_held(tasks, participant, &mut follower, &claim, command, instructions, |_| {})
             .await
     }
 

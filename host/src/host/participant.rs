@@ -108,9 +108,13 @@ impl Participant {
         let attempt = Acquire { arguments, deadline, withdrawn: CancellationToken::new() };
         let told = self.told.get_mut().unwrap_or_else(PoisonError::into_inner);
         let error = match acquire(&self.inner, told, attempt, |_| {}).await {
-            Attempt::Held(held) => match self.inner.depend(&held) {
-                Some(dependent) => return Ok(Held::new(self, held, dependent)),
-                None => self.ended().await,
+            Attempt::Held { claim, answer } => match self.inner.depend(&claim) {
+                Some(dependent) => return Ok(Held::new(self, claim, answer, dependent)),
+                // Its module has given the claim up again, or it was lost.
+                None => {
+                    self.inner.leave();
+                    self.ended().await
+                }
             },
             Attempt::NotHeld(answer) => Error::NotHeld(answer),
             Attempt::Cancelled => Error::TimedOut,

@@ -43,7 +43,8 @@ pub enum CallError {
          things at a time"
     )]
     Busy,
-    /// The caller's deadline passed, or the caller withdrew, and nothing of the operation is left.
+    /// The caller's deadline passed, or the caller withdrew. Nothing of the operation is held or stands in
+    /// line; what it was to write for good may have been written.
     #[error("the call was cancelled, or its deadline passed")]
     Cancelled,
     /// The participant has ended, or ended meanwhile; its last notice says why.
