@@ -119,9 +119,9 @@ async fn by_library(participant: &Participant) -> Result<Vec<f64>> {
     cycles(async |operation| Ok(participant.call(operation).await.map(drop)?)).await
 }
 
-/// An app: a stream that keeps its participant, and a connection for its operations.
+/// An app: a stream that keeps its participant and is read, and a connection for its operations.
 struct App {
-    _stream: Events,
+    _stream: AbortOnDropHandle<()>,
     _connection: AbortOnDropHandle<()>,
     requests: SendRequest<Full<Bytes>>,
     participant: String,
@@ -133,6 +133,11 @@ impl App {
         let joined = stream.until("joined").await?;
         let participant = joined.get("participant").and_then(Value::as_str);
         let participant = participant.context("no participant")?.to_owned();
+        let read = tokio::runtime::Handle::current().spawn(async move {
+            // Its end is that of the participant, which the next request meets.
+            while let Ok(Some(_)) = stream.next().await {}
+        });
+        let _stream = AbortOnDropHandle::new(read);
         let socket = UnixStream::connect(serving.socket()).await?;
         let (requests, connection) = http1::handshake(TokioIo::new(socket)).await?;
         let connection = tokio::runtime::Handle::current().spawn(async move {
@@ -140,7 +145,7 @@ impl App {
             connection.await.ok();
         });
         let _connection = AbortOnDropHandle::new(connection);
-        Ok(App { _stream: stream, _connection, requests, participant })
+        Ok(App { _stream, _connection, requests, participant })
     }
 
     async fn cycles(&mut self) -> Result<Vec<f64>> {
