@@ -84,7 +84,11 @@ async fn what_only_answers_is_told_to_be_called_where_a_claim_was_to_be_held() -
         .run()
         .await?;
     assert_eq!(ended.code(), Some(75), "{ended:?}");
-    assert!(ended.stderr.contains("did not acquire it: it answered []"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("holds nothing: it answered [], and what it did stands"),
+        "{}",
+        ended.stderr
+    );
     assert!(ended.stderr.contains("`wok call`"), "{}", ended.stderr);
     Ok(())
 }
