@@ -209,9 +209,9 @@ impl Core {
         self.lost.cancel();
     }
 
-    /// Completes when the session is lost and nothing can be left of what depended on its claims. Whoever
-    /// is told of a loss at this host's deadline has the margin to end that; in any other case the
-    /// ensemble has ended the session already.
+    /// Completes when the session is lost and nothing can be left of what depended on its claims. This host
+    /// tells of a loss at its deadline, and then a command or an app has the margin to end. With any other
+    /// loss the ensemble has ended the session already.
     pub(super) async fn until_spent(&self) {
         self.lost.cancelled().await;
         let loss = *self.state.borrow();

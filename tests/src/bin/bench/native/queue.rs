@@ -39,7 +39,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes some of the oldest, `most` at most; waits while there is none.
+    /// Takes up to `most` of the oldest items. While the queue is empty it waits.
     pub(crate) async fn take(&self, most: usize) -> Result<Vec<Vec<u8>>> {
         loop {
             for names in self.names().await?.chunks(most) {
@@ -52,7 +52,7 @@ impl Queue {
         }
     }
 
-    /// Claims the oldest that nobody has claimed; waits while there is none.
+    /// Claims the oldest item that nobody has claimed. While there is no such item it asks again.
     pub(crate) async fn claim(&self) -> Result<Claimed> {
         loop {
             let claims = async { Ok(self.client.list_children(&self.claims).await?) };
