@@ -42,7 +42,7 @@
 //!   a history for recipes in which contenders stand in line for a claim
 //! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
 //! - [`linear`]: a search for an order that explains what callers saw
-//! - [`stories`]: histories made by hand, for the tests of judges
+//! - [`stories`]: histories made by hand, for the tests of judges; [`proofs`]: what these tests assert
 //!
 //! # Invariants
 //! - Nothing here asks anything of a system: a judge sees the history and nothing else.
@@ -73,6 +73,7 @@ pub mod polling;
 pub mod revoking;
 pub mod turns;
 
+pub mod proofs;
 pub mod stories;
 
 pub use case::{Case, Moment, Promise, Stay, Violation, first_of_each};

@@ -1,8 +1,9 @@
 //! Each judge accepts what is good, and alone rejects what breaks its promise.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
+use wok_judge::proofs::{
+    assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
+};
 use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
 
 use super::*;
@@ -22,28 +23,20 @@ fn judge(story: &Story) -> Vec<Violation> {
 
 #[track_caller]
 fn check(story: &Story, expected: &str) {
-    let found = judge(story);
-    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
-    assert_eq!(broken, BTreeSet::from([expected]), "{found:#?}");
-    assert!(found.is_sorted_by_key(|violation| violation.at));
+    assert_breaks(&judge(story), &[expected]);
 }
 
 #[test]
 fn good_runs_are_good_wherever_they_are_cut_off() {
     for story in [good_lock(), good_election()] {
-        for length in 0..=story.entries.len() {
-            let found = verdict(&story.entries[..length]);
-            assert_eq!(found, [], "the first {length} entries");
-        }
+        assert_good_wherever_cut_off(&story, verdict);
     }
 }
 
 #[test]
 fn a_history_without_its_beginning_does_not_confuse_the_judge() {
     for story in [good_lock(), good_election()] {
-        for from in 0..story.entries.len() {
-            verdict(&story.entries[from..]);
-        }
+        assert_judged_without_beginning(&story, verdict);
     }
 }
 

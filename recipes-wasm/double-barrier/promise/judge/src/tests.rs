@@ -1,9 +1,12 @@
 //! The judge accepts what is good, and rejects what breaks a promise by that promise alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wok_judge::history::{Change, Data, Entry, FaultKind, Outcome, Told, What};
+use wok_judge::proofs::{
+    assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
+};
 use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
 use wok_judge::{Judge, Violation};
 
@@ -121,10 +124,7 @@ fn judge(barrier: &Barrier) -> Vec<Violation> {
 
 #[track_caller]
 fn check(barrier: &Barrier, expected: &str) {
-    let found = judge(barrier);
-    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
-    assert_eq!(broken, BTreeSet::from([expected]), "{found:#?}");
-    assert!(found.is_sorted_by_key(|violation| violation.at));
+    assert_breaks(&judge(barrier), &[expected]);
 }
 
 /// Two rounds, members that withdraw, one of which comes back, one that comes when the round is full, one that dies inside.
@@ -144,19 +144,13 @@ fn good() -> Barrier {
 
 #[test]
 fn good_runs_are_good_wherever_they_are_cut_off() {
-    let story = good().story;
-    for length in 0..=story.entries.len() {
-        let found = verdict(&story.entries[..length]);
-        assert_eq!(found, [], "the first {length} entries");
-    }
+    assert_good_wherever_cut_off(&good().story, verdict);
 }
 
 #[test]
 fn a_history_without_its_beginning_does_not_confuse_the_judge() {
     for story in [good_lock(), good_election(), good().story] {
-        for from in 0..story.entries.len() {
-            verdict(&story.entries[from..]);
-        }
+        assert_judged_without_beginning(&story, verdict);
     }
 }
 

@@ -1,10 +1,13 @@
 //! The judge accepts what is good, and rejects what breaks a promise by that promise alone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wok_judge::history::{Change, Data, Entry, Outcome, Told, What};
-use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, session};
+use wok_judge::proofs::{
+    assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
+};
+use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
 use wok_judge::{Judge, Violation};
 
 use crate::QueueJudge;
@@ -200,8 +203,7 @@ fn verdict(history: &[Entry]) -> Vec<Violation> {
 #[track_caller]
 fn check(queue: &Queue, invariant: &str, says: &str) {
     let found = verdict(&queue.story.entries);
-    let broken: BTreeSet<_> = found.iter().map(|it| it.invariant.as_ref()).collect();
-    assert_eq!(broken, BTreeSet::from([invariant]), "{found:?}");
+    assert_breaks(&found, &[invariant]);
     assert!(found.iter().any(|it| it.sentence.contains(says)), "{says:?} is not in {found:?}");
 }
 
@@ -227,10 +229,13 @@ fn good() -> Queue {
 
 #[test]
 fn a_queue_that_does_what_it_promises_is_good_wherever_the_history_is_cut_off() {
-    let queue = good();
-    for length in 0..=queue.story.entries.len() {
-        let found = verdict(&queue.story.entries[..length]);
-        assert!(found.is_empty(), "after {length}: {found:?}");
+    assert_good_wherever_cut_off(&good().story, verdict);
+}
+
+#[test]
+fn a_history_without_its_beginning_does_not_confuse_the_judge() {
+    for story in [good_lock(), good_election(), good().story] {
+        assert_judged_without_beginning(&story, verdict);
     }
 }
 

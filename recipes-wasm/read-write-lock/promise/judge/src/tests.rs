@@ -1,9 +1,10 @@
 //! The judge accepts what is good, and rejects what breaks a promise by that promise alone.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 use wok_judge::history::{Entry, FaultKind, Outcome, ParticipantId, Told, What};
+use wok_judge::proofs::{
+    assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
+};
 use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, session};
 use wok_judge::{Judge, Violation};
 
@@ -28,10 +29,7 @@ fn judge(story: &Story) -> Vec<Violation> {
 
 #[track_caller]
 fn check(story: &Story, expected: &str) {
-    let found = judge(story);
-    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
-    assert_eq!(broken, BTreeSet::from([expected]), "{found:#?}");
-    assert!(found.is_sorted_by_key(|violation| violation.at));
+    assert_breaks(&judge(story), &[expected]);
 }
 
 /// What is told of a read-write lock beside what is told of every line.
@@ -115,19 +113,12 @@ fn good() -> Story {
 
 #[test]
 fn good_runs_are_good_wherever_they_are_cut_off() {
-    let story = good();
-    for length in 0..=story.entries.len() {
-        let found = verdict(&story.entries[..length]);
-        assert_eq!(found, [], "the first {length} entries");
-    }
+    assert_good_wherever_cut_off(&good(), verdict);
 }
 
 #[test]
 fn a_history_without_its_beginning_does_not_confuse_the_judge() {
-    let story = good();
-    for from in 0..story.entries.len() {
-        verdict(&story.entries[from..]);
-    }
+    assert_judged_without_beginning(&good(), verdict);
 }
 
 #[test]

@@ -70,29 +70,37 @@ wok_judge::export!(RecipeJudge);
 
 #[cfg(test)]
 mod tests {
+    use wok_judge::proofs::{
+        assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
+    };
     use wok_judge::stories::{Story, good_lock};
 
     use super::*;
 
-    fn judged(history: &[Entry]) -> Vec<String> {
+    fn verdict(history: &[Entry]) -> Vec<Violation> {
         let judge = RecipeJudge::begin("null").expect("the settings may be left out");
-        judge.verdict(history).into_iter().map(|violation| violation.sentence).collect()
+        judge.verdict(history)
     }
 
     #[test]
     fn a_good_run_is_good_wherever_it_is_cut_off() {
         // The holder of a lock has it as a participant has the seat.
-        let story = good_lock();
-        for length in 0..=story.entries.len() {
-            assert!(judged(&story.entries[..length]).is_empty(), "{length} entries");
-        }
+        assert_good_wherever_cut_off(&good_lock(), verdict);
+    }
+
+    #[test]
+    fn a_history_without_its_beginning_does_not_confuse_the_judge() {
+        assert_judged_without_beginning(&good_lock(), verdict);
     }
 
     #[test]
     fn two_at_the_same_time_are_found_and_named() {
         let mut story = Story::new();
         story.acquire(1, 0).win(1).acquire(2, 1).win(2);
+        let found = verdict(&story.entries);
+        assert_breaks(&found, &["T1"]);
         let expected = "participant 1 and participant 2 had the seat at the same time";
-        assert_eq!(judged(&story.entries), [expected]);
+        let sentences: Vec<_> = found.iter().map(|violation| &*violation.sentence).collect();
+        assert_eq!(sentences, [expected]);
     }
 }

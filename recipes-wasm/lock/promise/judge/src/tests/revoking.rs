@@ -37,9 +37,7 @@ impl Telling for Story {
 
 #[track_caller]
 fn check_by(config: &str, story: &Story, expected: &[&str]) {
-    let found = judged_by(config, &story.entries);
-    let broken: BTreeSet<_> = found.iter().map(|violation| &*violation.invariant).collect();
-    assert_eq!(broken, expected.iter().copied().collect(), "{found:#?}");
+    assert_breaks(&judged_by(config, &story.entries), expected);
 }
 
 fn lost() -> Told {
@@ -62,13 +60,9 @@ fn good() -> Story {
 
 #[test]
 fn good_runs_are_good_wherever_they_are_cut_off() {
-    let story = good();
-    for length in 0..=story.entries.len() {
-        assert_eq!(judged_by(FORCED, &story.entries[..length]), [], "the first {length} entries");
-    }
-    for from in 0..story.entries.len() {
-        judged_by(FORCED, &story.entries[from..]);
-    }
+    let verdict = |history: &[Entry]| judged_by(FORCED, history);
+    assert_good_wherever_cut_off(&good(), verdict);
+    assert_judged_without_beginning(&good(), verdict);
 }
 
 #[test]
