@@ -81,6 +81,11 @@ impl Story {
         self.push(What::Txn { zxid: self.zxid, session, changes })
     }
 
+    /// The zxid of the txn that the ensemble committed last.
+    pub fn newest_zxid(&self) -> i64 {
+        self.zxid
+    }
+
     fn role(&mut self, participant: ParticipantId) -> &mut Role {
         self.roles.get_mut(&participant).expect("the participant has joined")
     }
@@ -125,6 +130,16 @@ impl Story {
         self.push(What::Returned { participant, call, outcome })
     }
 
+    /// Its newest call succeeds with that value, and the participant holds nothing.
+    pub fn answer_value(&mut self, participant: ParticipantId, value: Value) -> &mut Self {
+        self.answer(participant, Outcome::Ok { value, holds: false })
+    }
+
+    /// Its newest call fails with that error, and the participant holds nothing.
+    pub fn answer_error(&mut self, participant: ParticipantId, value: Value) -> &mut Self {
+        self.answer(participant, Outcome::Err { value, holds: false })
+    }
+
     /// It is called while another call is under way.
     pub fn refuse(&mut self, who: ParticipantId) -> &mut Self {
         let under_way = self.call(who);
@@ -135,9 +150,14 @@ impl Story {
 
     /// Its component makes a host call.
     pub fn ask(&mut self, who: ParticipantId, name: &str, path: &str) -> &mut Self {
+        self.ask_all(who, name, vec![path.to_owned()])
+    }
+
+    /// Its component makes a host call that names all these paths, as a `multi` does.
+    pub fn ask_all(&mut self, who: ParticipantId, name: &str, paths: Vec<String>) -> &mut Self {
         self.host_calls += 1;
-        let (name, paths) = (name.to_owned(), vec![path.to_owned()]);
-        self.push(What::HostCall { participant: who, number: self.host_calls, name, paths })
+        let (number, name) = (self.host_calls, name.to_owned());
+        self.push(What::HostCall { participant: who, number, name, paths })
     }
 
     /// The newest host call is answered.
@@ -231,7 +251,7 @@ impl Story {
     pub fn volunteer(&mut self, who: ParticipantId, counter: u32) -> &mut Self {
         self.invoke(who, "volunteer").stand(who, counter);
         let value = json!({ "path": self.contender(who), "fence": null });
-        self.answer(who, Outcome::Ok { value, holds: false })
+        self.answer_value(who, value)
     }
 
     /// Its contender is deleted, and only that.
@@ -246,7 +266,7 @@ impl Story {
         self.invoke(who, operation).tell(who, Told::Released { path: path.clone() });
         self.ask(who, "release", &path).delete(who).answer_ask(who, None);
         self.event(who, "deleted", &path);
-        self.answer(who, Outcome::Ok { value: Value::Null, holds: false })
+        self.answer_value(who, Value::Null)
     }
 
     /// Its application writes to the guarded resource.
@@ -372,7 +392,7 @@ pub fn good_lock() -> Story {
 pub fn good_election() -> Story {
     let mut story = Story::new();
     story.invoke(3, "observe").ask(3, "watch-children", MOUNT).answer_ask(3, None);
-    story.answer(3, Outcome::Ok { value: Value::Null, holds: false });
+    story.answer_value(3, Value::Null);
     story.volunteer(1, 0).event(3, "children-changed", MOUNT).hold(1).write(1, true);
     let (path, fence) = (story.contender(1), story.fence(1));
     story.watch(3, 1).news(3, fence);
@@ -382,7 +402,7 @@ pub fn good_election() -> Story {
     let (path, fence) = (story.contender(2), story.fence(2));
     story.watch(3, 2).news(3, fence).invoke(3, "leader");
     let value = json!({ "path": path, "fence": fence.to_string() });
-    story.answer(3, Outcome::Ok { value, holds: false }).push(What::Calm);
+    story.answer_value(3, value).push(What::Calm);
     story.volunteer(1, 2).watch(1, 2).wait(60_000).give_up(1, "resign").give_up(2, "resign");
     for participant in 1..=3 {
         story.leave(participant);

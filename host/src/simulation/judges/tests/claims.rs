@@ -15,8 +15,7 @@ fn m5_whatever_the_znode_of_a_claim_is_called() {
         let mut story = Story::new();
         let path = format!("{MOUNT}/leader");
         story.commit(session(1), vec![created(&path, session(1))]);
-        let What::Txn { zxid, .. } = story.entries[story.entries.len() - 1].what else { panic!() };
-        let fence = zxid.unsigned_abs();
+        let fence = story.newest_zxid().unsigned_abs();
         story.tell(1, Told::Held { path: path.clone(), fence });
         story.commit(session(1), vec![Change::Deleted { path }]).wait(wait).lose(1);
         story

@@ -27,7 +27,6 @@ trait Barring {
     /// The ensemble creates the znode for that participant, or deletes it.
     fn goes_up(&mut self, who: ParticipantId) -> &mut Self;
     fn goes_down(&mut self, who: ParticipantId) -> &mut Self;
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self;
     /// It asks, and this is done.
     fn raise(&mut self, who: ParticipantId) -> &mut Self;
     fn lower(&mut self, who: ParticipantId) -> &mut Self;
@@ -48,10 +47,6 @@ impl Barring for Story {
 
     fn goes_down(&mut self, who: ParticipantId) -> &mut Self {
         self.commit(session(who), vec![Change::Deleted { path: MOUNT.to_owned() }])
-    }
-
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Ok { value, holds: false })
     }
 
     fn raise(&mut self, who: ParticipantId) -> &mut Self {

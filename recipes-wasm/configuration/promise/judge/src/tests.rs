@@ -53,9 +53,7 @@ trait Configuring {
     /// A value that is answered with the revision of the newest transaction.
     fn set(&mut self, who: ParticipantId, key: &str, version: i32, data: &str) -> &mut Self;
     fn remove(&mut self, who: ParticipantId, key: &str) -> &mut Self;
-    fn newest(&self) -> i64;
     fn ok(&mut self, who: ParticipantId, value: Value) -> &mut Self;
-    fn refuse_with(&mut self, who: ParticipantId, error: Value) -> &mut Self;
     fn get(&mut self, who: ParticipantId, key: &str, value: Value) -> &mut Self;
     fn snapshot(&mut self, who: ParticipantId, revision: i64, entries: Value) -> &mut Self;
     fn observe(&mut self, who: ParticipantId, revision: i64) -> &mut Self;
@@ -90,31 +88,19 @@ impl Configuring for Story {
             _ => json!({ "version": version - 1 }),
         };
         self.ask_to_set(who, key, data, expected).becomes(who, key, change);
-        let revision = self.newest();
+        let revision = self.newest_zxid();
         self.ok(who, json!({ "version": version, "revision": revision }))
     }
 
     fn remove(&mut self, who: ParticipantId, key: &str) -> &mut Self {
         self.invoke_with(who, "remove", json!({ "key": key, "expected": "any" }));
         self.becomes(who, key, Change::Deleted { path: path(key) });
-        let revision = self.newest();
+        let revision = self.newest_zxid();
         self.ok(who, json!(revision))
     }
 
-    fn newest(&self) -> i64 {
-        let zxids = self.entries.iter().rev().filter_map(|entry| match &entry.what {
-            What::Txn { zxid, .. } => Some(*zxid),
-            _ => None,
-        });
-        zxids.max().unwrap_or_default()
-    }
-
     fn ok(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Ok { value, holds: false })
-    }
-
-    fn refuse_with(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Err { value, holds: false })
+        self.answer_value(who, value)
     }
 
     fn get(&mut self, who: ParticipantId, key: &str, value: Value) -> &mut Self {
@@ -163,26 +149,26 @@ fn good() -> Story {
     let mut story = Story::new();
     story.get(2, "a", Value::Null).snapshot(2, 0, json!([])).observe(3, 0);
     story.commit(session(1), vec![created(MOUNT, 0)]);
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.hear(3, begun, None).set(1, "a", 0, "one");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.hear(3, newest, Some("a")).get(2, "a", value("one", 0));
     story.set(2, "b", 0, "two").set(1, "a", 1, "three");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     let both = json!([entry("a", "three", 1), entry("b", "two", 0)]);
     story.hear(3, newest, None).snapshot(2, newest, both);
 
     // One waits for what comes next, and one for what has been.
     story.ask_to_wait(2, newest).set(1, "b", 1, "four");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.ok(2, json!(newest)).hear(3, newest, Some("b")).ask_to_wait(2, 1).ok(2, json!(newest));
 
     // Who expects what is over is refused.
-    story.ask_to_set(2, "a", "four", json!({ "version": 0 })).refuse_with(2, json!("bad-version"));
-    story.ask_to_set(2, "a", "four", json!("absent")).refuse_with(2, json!("node-exists"));
-    story.ask_to_set(2, "c", "four", json!({ "version": 0 })).refuse_with(2, json!("no-node"));
+    story.ask_to_set(2, "a", "four", json!({ "version": 0 })).answer_error(2, json!("bad-version"));
+    story.ask_to_set(2, "a", "four", json!("absent")).answer_error(2, json!("node-exists"));
+    story.ask_to_set(2, "c", "four", json!({ "version": 0 })).answer_error(2, json!("no-node"));
     story.remove(1, "b");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.hear(3, newest, Some("b"));
 
     // A caller withdraws, and its value is written after all; another's reply is lost, and the key
@@ -192,9 +178,9 @@ fn good() -> Story {
     story.push(What::Withdrawn { participant: 2, call }).answer(2, Outcome::Cancelled);
     story.becomes(2, "a", set_data(&path("a"), 2, "four"));
     story.ask_to_set(2, "a", "five", json!("any")).becomes(2, "a", set_data(&path("a"), 3, "five"));
-    let revision = story.newest();
+    let revision = story.newest_zxid();
     story.set(1, "a", 4, "six").ok(2, json!({ "version": null, "revision": revision }));
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.hear(3, newest, None).refuse(1);
 
     // A reader at a leader that has lost the others.
@@ -203,8 +189,8 @@ fn good() -> Story {
     story.set(1, "a", 5, "seven").get(2, "a", value("six", 4));
     story.push(What::Healed { fault: cut, host: None });
     story.fault(FaultKind::HalfOpen, 2).ask_to_set(2, "a", "x", json!("any"));
-    story.refuse_with(2, json!({ "other": "it had no time" })).heal(FaultKind::HalfOpen, 2);
-    let newest = story.newest();
+    story.answer_error(2, json!({ "other": "it had no time" })).heal(FaultKind::HalfOpen, 2);
+    let newest = story.newest_zxid();
     story.hear(3, newest, Some("a")).push(What::Calm).wait(3 * TIMEOUT_MS);
     story.get(2, "a", value("seven", 5)).leave(3);
     story
@@ -240,7 +226,7 @@ fn k1_what_was_acknowledged_and_not_made_is_rejected() {
     for change in [first("b", "one"), first("a", "two")] {
         let mut story = begun();
         story.ask_to_set(1, "a", "one", json!("any")).becomes(1, "a", change);
-        let revision = story.newest();
+        let revision = story.newest_zxid();
         story.ok(1, json!({ "version": 0, "revision": revision }));
         check(&story, "K1");
     }
@@ -256,7 +242,7 @@ fn k1_what_was_not_as_expected_and_made_is_rejected() {
         json!({ "version": 0 }),
     );
     story.becomes(2, "a", set_data(&path("a"), 2, "three"));
-    let revision = story.newest();
+    let revision = story.newest_zxid();
     story.ok(2, json!({ "version": 2, "revision": revision }));
     check(&story, "K1");
 
@@ -272,7 +258,7 @@ fn k1_what_was_made_twice_or_unasked_is_rejected() {
     let mut story = begun();
     story.ask_to_set(1, "a", "one", json!("any")).becomes(1, "a", first("a", "one"));
     story.becomes(1, "a", set_data(&path("a"), 1, "one"));
-    let revision = story.newest();
+    let revision = story.newest_zxid();
     story.ok(1, json!({ "version": 1, "revision": revision }));
     check(&story, "K1");
 
@@ -283,7 +269,7 @@ fn k1_what_was_made_twice_or_unasked_is_rejected() {
     // It was refused.
     let mut story = begun();
     story.fault(FaultKind::Delay, 1).ask_to_set(1, "a", "one", json!("any"));
-    story.becomes(1, "a", first("a", "one")).refuse_with(1, json!({ "other": "no" }));
+    story.becomes(1, "a", first("a", "one")).answer_error(1, json!({ "other": "no" }));
     check(&story, "K1");
 }
 
@@ -291,7 +277,7 @@ fn k1_what_was_made_twice_or_unasked_is_rejected() {
 fn k1_a_version_that_is_not_that_of_the_value_is_rejected() {
     let mut story = begun();
     story.ask_to_set(1, "a", "one", json!("any")).becomes(1, "a", first("a", "one"));
-    let revision = story.newest();
+    let revision = story.newest_zxid();
     story.ok(1, json!({ "version": 7, "revision": revision }));
     check(&story, "K1");
 }
@@ -307,11 +293,11 @@ fn k1_a_refusal_of_what_was_as_expected_is_rejected() {
         story
             .set(1, "a", 0, "one")
             .ask_to_set(2, "a", "two", expected)
-            .refuse_with(2, json!(error));
+            .answer_error(2, json!(error));
         check(&story, "K1");
     }
     let mut story = begun();
-    story.ask_to_set(2, "a", "two", json!("absent")).refuse_with(2, json!("node-exists"));
+    story.ask_to_set(2, "a", "two", json!("absent")).answer_error(2, json!("node-exists"));
     check(&story, "K1");
 }
 
@@ -319,7 +305,7 @@ fn k1_a_refusal_of_what_was_as_expected_is_rejected() {
 fn k1_a_snapshot_of_two_revisions_is_rejected() {
     let mut story = begun();
     story.set(1, "a", 0, "one").set(1, "b", 0, "one").invoke(2, "snapshot");
-    let old = story.newest();
+    let old = story.newest_zxid();
     story.set(1, "a", 1, "two").set(1, "b", 1, "two");
     let torn = json!([entry("a", "one", 0), entry("b", "two", 1)]);
     story.ok(2, json!({ "revision": old, "entries": torn }));
@@ -329,7 +315,7 @@ fn k1_a_snapshot_of_two_revisions_is_rejected() {
 #[test]
 fn k2_an_observer_that_is_not_told_is_rejected() {
     let mut story = begun();
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.observe(3, begun).set(1, "a", 0, "one").push(What::Calm).wait(3 * TIMEOUT_MS);
     story.get(2, "a", value("one", 0));
     check(&story, "K2");
@@ -337,7 +323,7 @@ fn k2_an_observer_that_is_not_told_is_rejected() {
     // It was told of the one before.
     let mut story = self::begun();
     story.observe(3, begun).set(1, "a", 0, "one");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.hear(3, newest, Some("a")).set(1, "a", 1, "two").push(What::Calm).wait(3 * TIMEOUT_MS);
     story.get(2, "a", value("two", 1));
     check(&story, "K2");
@@ -346,7 +332,7 @@ fn k2_an_observer_that_is_not_told_is_rejected() {
     let mut story = self::begun();
     story.observe(3, begun).ask_to_set(1, "a", "one", json!("any"));
     story.commit(session(1), vec![first("a", "one")]);
-    let revision = story.newest();
+    let revision = story.newest_zxid();
     story.ok(1, json!({ "version": 0, "revision": revision }));
     story.push(What::Calm).wait(3 * TIMEOUT_MS).get(2, "a", value("one", 0));
     check(&story, "K2");
@@ -355,13 +341,13 @@ fn k2_an_observer_that_is_not_told_is_rejected() {
 #[test]
 fn k2_a_revision_that_never_was_or_is_no_news_is_rejected() {
     let mut story = begun();
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.observe(3, begun).set(1, "a", 0, "one").hear(3, 999, None);
     check(&story, "K2");
 
     let mut story = self::begun();
     story.set(1, "a", 0, "one").set(1, "a", 1, "two");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.observe(3, newest).set(1, "a", 2, "three").hear(3, newest, None);
     check(&story, "K2");
 }
@@ -369,15 +355,15 @@ fn k2_a_revision_that_never_was_or_is_no_news_is_rejected() {
 #[test]
 fn k2_a_key_that_is_not_the_only_one_that_changed_is_rejected() {
     let mut story = begun();
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.observe(3, begun).set(1, "a", 0, "one").set(1, "b", 0, "one");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.hear(3, newest, Some("b"));
     check(&story, "K2");
 
     let mut story = self::begun();
     story.observe(3, begun).set(1, "a", 0, "one");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.hear(3, newest, Some("b"));
     check(&story, "K2");
 }
@@ -391,7 +377,7 @@ fn k2_a_wait_that_is_answered_too_early_or_not_at_all_is_rejected() {
     }
 
     let mut story = begun();
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.ask_to_wait(2, begun).set(1, "a", 0, "one").push(What::Calm).wait(3 * TIMEOUT_MS);
     story.get(1, "a", value("one", 0));
     check(&story, "K2");
@@ -400,13 +386,13 @@ fn k2_a_wait_that_is_answered_too_early_or_not_at_all_is_rejected() {
 #[test]
 fn h1_a_wait_that_asks_again_and_again_is_rejected() {
     let mut story = begun();
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.ask_to_wait(2, begun);
     for _ in 0..9 {
         story.ask(2, "watch-data", MOUNT).answer_ask(2, None);
     }
     story.set(1, "a", 0, "one");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.ok(2, json!(newest));
     check(&story, "H1");
 }
@@ -423,7 +409,7 @@ fn k3_what_is_over_or_never_was_is_rejected() {
 
     let mut story = begun();
     story.set(1, "a", 0, "one");
-    let old = story.newest();
+    let old = story.newest_zxid();
     story.set(1, "a", 1, "two").snapshot(2, old, json!([entry("a", "one", 0)]));
     check(&story, "K3");
 }
@@ -431,18 +417,18 @@ fn k3_what_is_over_or_never_was_is_rejected() {
 #[test]
 fn k4_who_is_refused_for_nothing_is_rejected() {
     let mut story = begun();
-    story.ask_to_set(1, "a", "one", json!("any")).refuse_with(1, json!({ "other": "no" }));
+    story.ask_to_set(1, "a", "one", json!("any")).answer_error(1, json!({ "other": "no" }));
     check(&story, "K4");
 
     let mut story = begun();
-    story.invoke(2, "snapshot").refuse_with(2, json!({ "other": "the configuration changed" }));
+    story.invoke(2, "snapshot").answer_error(2, json!({ "other": "the configuration changed" }));
     check(&story, "K4");
 }
 
 #[test]
 fn h1_an_observer_that_asks_without_a_change_is_rejected() {
     let mut story = begun();
-    let begun = story.newest();
+    let begun = story.newest_zxid();
     story.observe(3, begun);
     story.ask(3, "watch-data", MOUNT).answer_ask(3, None);
     check(&story, "H1");
@@ -450,7 +436,7 @@ fn h1_an_observer_that_asks_without_a_change_is_rejected() {
     // Two reads for one change.
     let mut story = self::begun();
     story.observe(3, begun).set(1, "a", 0, "one");
-    let newest = story.newest();
+    let newest = story.newest_zxid();
     story.ask(3, "get-data", MOUNT).answer_ask(3, None).hear(3, newest, Some("a"));
     check(&story, "H1");
 }

@@ -35,7 +35,6 @@ trait Counting {
     /// The ensemble counts the id, and that leaves so many.
     fn counts(&mut self, who: ParticipantId, id: &str, remaining: u32) -> &mut Self;
     fn ask_to_count(&mut self, who: ParticipantId, id: &str) -> &mut Self;
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self;
     /// It asks, and this is done.
     fn count(&mut self, who: ParticipantId, id: &str, remaining: u32) -> &mut Self;
     /// Its component makes a host call.
@@ -60,10 +59,6 @@ impl Counting for Story {
 
     fn ask_to_count(&mut self, who: ParticipantId, id: &str) -> &mut Self {
         self.invoke_with(who, "count-down", json!({ "id": id }))
-    }
-
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Ok { value, holds: false })
     }
 
     fn count(&mut self, who: ParticipantId, id: &str, remaining: u32) -> &mut Self {

@@ -1,6 +1,6 @@
 //! The judge accepts what is good, and rejects what breaks a promise by that promise alone.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use wok_judge::history::{Change, Entry, FaultKind, Outcome, ParticipantId, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
@@ -27,22 +27,16 @@ fn set(path: &str, data: impl Into<Vec<u8>>) -> Change {
 trait Counting {
     /// The ensemble commits the value for that participant.
     fn becomes(&mut self, who: ParticipantId, value: i64) -> &mut Self;
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self;
     fn get(&mut self, who: ParticipantId, value: i64) -> &mut Self;
     /// An addition, and what it makes of the counter.
     fn add(&mut self, who: ParticipantId, by: i64, sum: i64) -> &mut Self;
     fn ask_to_add(&mut self, who: ParticipantId, by: i64) -> &mut Self;
     fn ask_to_set(&mut self, who: ParticipantId, expected: i64, value: i64) -> &mut Self;
-    fn refuse_with(&mut self, who: ParticipantId, error: Value) -> &mut Self;
 }
 
 impl Counting for Story {
     fn becomes(&mut self, who: ParticipantId, value: i64) -> &mut Self {
         self.commit(session(who), vec![set(MOUNT, value.to_be_bytes())])
-    }
-
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Ok { value, holds: false })
     }
 
     fn get(&mut self, who: ParticipantId, value: i64) -> &mut Self {
@@ -60,10 +54,6 @@ impl Counting for Story {
     fn ask_to_set(&mut self, who: ParticipantId, expected: i64, value: i64) -> &mut Self {
         self.invoke_with(who, "compare-and-set", json!({ "expected": expected, "value": value }))
     }
-
-    fn refuse_with(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Err { value, holds: false })
-    }
 }
 
 /// Everything that can go right with a counter.
@@ -80,12 +70,12 @@ fn good() -> Story {
     story.ask_to_add(3, 4);
     let call = story.call(3);
     story.push(What::Withdrawn { participant: 3, call }).answer(3, Outcome::Cancelled);
-    story.becomes(3, 11).get(1, 11).ask_to_add(3, 1).refuse_with(3, json!("outcome-unknown"));
+    story.becomes(3, 11).get(1, 11).ask_to_add(3, 1).answer_error(3, json!("outcome-unknown"));
     // Two on one host, of which one is not answered: either of them may have added.
     story.ask_to_add(2, 3).becomes(2, 14).fault(FaultKind::HostKill, 2).get(1, 14);
 
     story.add(1, i64::MAX - 14, i64::MAX).ask_to_add(1, 1);
-    story.refuse_with(1, json!({ "invalid": "they make more than 64 bits hold" }));
+    story.answer_error(1, json!({ "invalid": "they make more than 64 bits hold" }));
     story.add(1, -i64::MAX, 0).refuse(1);
 
     // A reader at a leader that has lost the others.
@@ -98,7 +88,7 @@ fn good() -> Story {
     story.add(1, 6, 6).get(3, 0).get(3, i64::MAX).get(1, 6);
     story.push(What::Healed { fault: FaultKind::LeaderCut, host: None });
     story.fault(FaultKind::HalfOpen, 3).ask_to_add(3, 1);
-    story.refuse_with(3, json!({ "other": "it had no time" })).heal(FaultKind::HalfOpen, 3);
+    story.answer_error(3, json!({ "other": "it had no time" })).heal(FaultKind::HalfOpen, 3);
     story.push(What::Calm).wait(3 * TIMEOUT_MS).get(3, 6);
     story
 }
@@ -166,7 +156,7 @@ fn a1_a_change_that_nobody_asked_for_is_rejected() {
     // It was refused.
     let mut story = Story::new();
     story.fault(FaultKind::Delay, 1).ask_to_add(1, 5).becomes(1, 5);
-    story.refuse_with(1, json!({ "other": "no" }));
+    story.answer_error(1, json!({ "other": "no" }));
     check(&story, "A1");
 }
 
@@ -230,13 +220,13 @@ fn a3_a_value_that_is_over_is_rejected() {
 #[test]
 fn a4_who_is_refused_though_the_sum_fits_is_rejected() {
     let mut story = Story::new();
-    story.ask_to_add(1, 5).refuse_with(1, json!({ "invalid": "too much" }));
+    story.ask_to_add(1, 5).answer_error(1, json!({ "invalid": "too much" }));
     check(&story, "A4");
 }
 
 #[test]
 fn a4_who_is_refused_for_nothing_is_rejected() {
     let mut story = Story::new();
-    story.invoke(1, "get").refuse_with(1, json!({ "other": "no" }));
+    story.invoke(1, "get").answer_error(1, json!({ "other": "no" }));
     check(&story, "A4");
 }

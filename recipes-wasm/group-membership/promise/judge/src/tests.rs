@@ -33,16 +33,7 @@ fn path(name: &str) -> String {
     format!("{MOUNT}/{name}")
 }
 
-/// The txn that was committed last.
-fn newest(story: &Story) -> u64 {
-    let mut txns = story.entries.iter().rev().filter_map(|entry| match &entry.what {
-        What::Txn { zxid, .. } => Some(zxid.unsigned_abs()),
-        _ => None,
-    });
-    txns.next().expect("there is one")
-}
-
-fn view(revision: u64, members: &[(&str, &str, u64)]) -> Value {
+fn view(revision: i64, members: &[(&str, &str, i64)]) -> Value {
     let members: Vec<_> = members
         .iter()
         .map(|(name, data, fence)| json!({ "name": name, "data": data, "fence": fence }))
@@ -60,9 +51,8 @@ trait Gathering {
     /// It asks.
     fn ask_to_join(&mut self, who: ParticipantId, name: &str) -> &mut Self;
     fn joined(&mut self, who: ParticipantId, name: &str) -> &mut Self;
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self;
     /// It is told of a revision; of none if that is 0.
-    fn hear(&mut self, who: ParticipantId, revision: u64) -> &mut Self;
+    fn hear(&mut self, who: ParticipantId, revision: i64) -> &mut Self;
 }
 
 impl Gathering for Story {
@@ -94,16 +84,12 @@ impl Gathering for Story {
     }
 
     fn joined(&mut self, who: ParticipantId, name: &str) -> &mut Self {
-        let fence = newest(self);
+        let fence = self.newest_zxid();
         let value = json!({ "path": format!("/{name}"), "fence": fence });
         self.answer(who, Outcome::Ok { value, holds: true })
     }
 
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Ok { value, holds: false })
-    }
-
-    fn hear(&mut self, who: ParticipantId, revision: u64) -> &mut Self {
+    fn hear(&mut self, who: ParticipantId, revision: i64) -> &mut Self {
         let told = (revision > 0).then(|| ("revision".to_owned(), revision.to_string()));
         let detail: BTreeMap<_, _> = told.into_iter().collect();
         self.tell(who, Told::Emitted { event: "members-changed".to_owned(), detail })
@@ -123,7 +109,7 @@ fn good() -> Story {
     story.invoke(3, "members").answer_value(3, view(0, &[]));
     story.invoke(3, "observe").answer_value(3, json!(0));
     story.make().ask_to_join(1, "a").come(1, "a", "x").joined(1, "a");
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.hear(3, first);
     // One waits for the name, and another one's place is its own.
     story
@@ -132,23 +118,23 @@ fn good() -> Story {
         .answer_value(3, view(first, &[("a", "x", first)]));
     let data = json!({ "data": "y" });
     story.invoke_with(1, "update", data).say(1, "a", "y");
-    let second = newest(&story);
+    let second = story.newest_zxid();
     story.answer_value(1, json!(second)).hear(3, second);
     story.invoke(3, "members").answer_value(3, view(second, &[("a", "y", first)]));
     story.invoke_with(3, "wait", json!({ "after": second }));
     story.invoke(1, "leave").go(1, "a");
-    let third = newest(&story);
+    let third = story.newest_zxid();
     story.answer_value(1, Value::Null).answer_value(3, json!(third)).hear(3, third);
     story.come(2, "a", "x").joined(2, "a");
-    let fourth = newest(&story);
+    let fourth = story.newest_zxid();
     story.hear(3, fourth).invoke(1, "leave");
     story.answer(1, Outcome::Err { value: json!({ "invalid": "no member" }), holds: false });
     // One gives up, and its znode goes after it; another one's host is cut off, and hears later.
     story.ask_to_join(1, "b").come(1, "b", "x").answer(1, Outcome::Cancelled).go(1, "b");
     story.fault(FaultKind::LostBefore, 3).wait(TIMEOUT_MS);
-    let fifth = newest(&story);
+    let fifth = story.newest_zxid();
     story.hear(3, fifth).push(What::Calm).invoke(2, "leave").go(2, "a");
-    let sixth = newest(&story);
+    let sixth = story.newest_zxid();
     story.answer_value(2, Value::Null).hear(3, sixth);
     story.commit(0, vec![Change::Deleted { path: MOUNT.to_owned() }]).hear(3, 0);
     story.wait(3 * TIMEOUT_MS).leave(1).leave(2).leave(3);
@@ -173,7 +159,7 @@ fn g1_the_directory_may_have_been_there_before() {
     story.invoke(3, "members").answer_value(3, view(1, &[]));
     story.invoke_with(3, "wait", json!({ "after": 1 })).wait(LONG_MS).push(What::Calm);
     check_good(&story);
-    let fence = newest(&story) + 1;
+    let fence = story.newest_zxid() + 1;
     story.come(1, "a", "x").answer_value(3, json!(fence));
     check_good(&story);
     check(story.invoke(3, "members").answer_value(3, view(1, &[])), "G1");
@@ -182,7 +168,7 @@ fn g1_the_directory_may_have_been_there_before() {
 #[test]
 fn g1_a_view_of_before_the_call_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke(1, "leave").go(1, "a").answer_value(1, Value::Null);
     story.invoke(3, "members").answer_value(3, view(first, &[("a", "x", first)]));
     check(&story, "G1");
@@ -191,14 +177,14 @@ fn g1_a_view_of_before_the_call_is_rejected() {
 #[test]
 fn g1_a_view_that_lacks_a_member_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     check(story.invoke(3, "members").answer_value(3, view(first, &[])), "G1");
 }
 
 #[test]
 fn g1_what_a_member_says_is_a_part_of_the_revision() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke(3, "members").say(1, "a", "y");
     check(story.answer_value(3, view(first, &[("a", "y", first)])), "G1");
 }
@@ -208,16 +194,16 @@ fn g1_a_revision_that_never_was_or_is_older_than_one_told_before_is_rejected() {
     let mut story = one();
     check(story.hear(3, 7), "G1");
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.say(1, "a", "y");
-    let second = newest(&story);
+    let second = story.newest_zxid();
     check(story.hear(3, second).hear(3, first), "G1");
 }
 
 #[test]
 fn g1_a_revision_that_is_news_twice_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke(3, "observe").answer_value(3, json!(first));
     check(story.hear(3, first), "G1");
 }
@@ -225,7 +211,7 @@ fn g1_a_revision_that_is_news_twice_is_rejected() {
 #[test]
 fn g3_an_observer_that_is_not_told_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke(3, "observe").answer_value(3, json!(first)).say(1, "a", "y");
     check_good(&story);
     check(story.wait(LONG_MS).push(What::Calm), "G3");
@@ -235,7 +221,7 @@ fn g3_an_observer_that_is_not_told_is_rejected() {
 fn g3_one_that_is_busy_or_cut_off_is_told_later() {
     for is_busy in [true, false] {
         let mut story = one();
-        let first = newest(&story);
+        let first = story.newest_zxid();
         story.invoke(3, "observe").answer_value(3, json!(first));
         if is_busy {
             story.invoke_with(3, "wait", json!({ "after": first + 1000 }));
@@ -250,7 +236,7 @@ fn g3_one_that_is_busy_or_cut_off_is_told_later() {
 #[test]
 fn g3_a_wait_that_goes_on_or_ends_for_nothing_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke_with(3, "wait", json!({ "after": first })).say(1, "a", "y");
     check(story.wait(LONG_MS).push(What::Calm), "G3");
     let mut story = one();
@@ -320,12 +306,12 @@ fn g4_what_is_left_of_a_join_that_was_given_up_is_rejected() {
 #[test]
 fn g5_an_update_that_was_not_made_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke_with(1, "update", json!({ "data": "y" }));
     check(story.answer_value(1, json!(first)), "G5");
     let mut story = one();
     story.invoke_with(1, "update", json!({ "data": "y" })).say(1, "a", "z");
-    let second = newest(&story);
+    let second = story.newest_zxid();
     check(story.answer_value(1, json!(second)), "G5");
 }
 

@@ -44,10 +44,7 @@ impl Locks {
         self.counter += 1;
         self.story.ask(who, "contend-and-list", &directory);
         self.story.commit(session(who), vec![created(&place, session(who))]);
-        let Some(Entry { what: What::Txn { zxid, .. }, .. }) = self.story.entries.last() else {
-            panic!("a txn was committed");
-        };
-        let fence = zxid.unsigned_abs();
+        let fence = self.story.newest_zxid().unsigned_abs();
         self.story.answer_ask(who, Some(&place));
         self.story.tell(who, Told::Waiting { path: place.clone() });
         self.places.insert((who, name), (place, fence));
@@ -67,11 +64,8 @@ impl Locks {
     /// It claims those places as one, and is told that it holds the first.
     fn claim(&mut self, who: u32, names: &[&'static str]) -> &mut Self {
         let paths: Vec<String> = names.iter().map(|name| self.path(who, name)).collect();
-        let (name, number) = ("claim-all".to_owned(), 900);
         let (path, fence) = self.places[&(who, names[0])].clone();
-        self.story.push(What::HostCall { participant: who, number, name, paths });
-        let (answer, created) = ("ok".to_owned(), None);
-        self.story.push(What::HostCallAnswered { participant: who, number, answer, created });
+        self.story.ask_all(who, "claim-all", paths).answer_ask(who, None);
         self.story.tell(who, Told::Held { path, fence });
         self
     }

@@ -29,16 +29,7 @@ fn check_good(story: &Story) {
     assert_eq!(verdict(&story.entries), []);
 }
 
-/// The txn that was committed last.
-fn newest(story: &Story) -> u64 {
-    let mut txns = story.entries.iter().rev().filter_map(|entry| match &entry.what {
-        What::Txn { zxid, .. } => Some(zxid.unsigned_abs()),
-        _ => None,
-    });
-    txns.next().expect("there is one")
-}
-
-fn view(revision: u64, instances: &[(&str, &str, u64)]) -> Value {
+fn view(revision: i64, instances: &[(&str, &str, i64)]) -> Value {
     let instances: Vec<_> = instances
         .iter()
         .map(|(id, address, fence)| {
@@ -58,10 +49,9 @@ trait Naming {
     fn register(&mut self, who: ParticipantId) -> &mut Self;
     fn registered(&mut self, who: ParticipantId, id: &str) -> &mut Self;
     fn ask_web(&mut self, who: ParticipantId, operation: &str) -> &mut Self;
-    fn await_web(&mut self, who: ParticipantId, after: u64) -> &mut Self;
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self;
+    fn await_web(&mut self, who: ParticipantId, after: i64) -> &mut Self;
     /// It is told of a revision; of none if that is 0.
-    fn hear(&mut self, who: ParticipantId, revision: u64) -> &mut Self;
+    fn hear(&mut self, who: ParticipantId, revision: i64) -> &mut Self;
 }
 
 impl Naming for Story {
@@ -89,7 +79,7 @@ impl Naming for Story {
     }
 
     fn registered(&mut self, who: ParticipantId, id: &str) -> &mut Self {
-        let value = json!({ "path": format!("/web/{id}"), "fence": newest(self) });
+        let value = json!({ "path": format!("/web/{id}"), "fence": self.newest_zxid() });
         self.answer(who, Outcome::Ok { value, holds: true })
     }
 
@@ -97,15 +87,11 @@ impl Naming for Story {
         self.invoke_with(who, operation, json!({ "name": "web" }))
     }
 
-    fn await_web(&mut self, who: ParticipantId, after: u64) -> &mut Self {
+    fn await_web(&mut self, who: ParticipantId, after: i64) -> &mut Self {
         self.invoke_with(who, "wait", json!({ "name": "web", "after": after }))
     }
 
-    fn answer_value(&mut self, who: ParticipantId, value: Value) -> &mut Self {
-        self.answer(who, Outcome::Ok { value, holds: false })
-    }
-
-    fn hear(&mut self, who: ParticipantId, revision: u64) -> &mut Self {
+    fn hear(&mut self, who: ParticipantId, revision: i64) -> &mut Self {
         let mut detail = BTreeMap::from([("name".to_owned(), "web".to_owned())]);
         if revision > 0 {
             detail.insert("revision".to_owned(), revision.to_string());
@@ -128,23 +114,23 @@ fn good() -> Story {
     story.invoke(3, "list").answer_value(3, json!([]));
     story.ask_web(3, "observe").answer_value(3, json!(0));
     story.make().register(1).come(1, "a").registered(1, "a");
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.hear(3, first).register(2).come(2, "b").registered(2, "b");
-    let second = newest(&story);
+    let second = story.newest_zxid();
     story.hear(3, second).ask_web(3, "resolve");
     story.answer_value(3, view(second, &[("a", "host-1:80", first), ("b", "host-2:80", second)]));
     story.invoke(3, "list").answer_value(3, json!(["web"]));
     story.await_web(3, second).invoke(1, "deregister").go(1, "a");
-    let third = newest(&story);
+    let third = story.newest_zxid();
     story.answer_value(1, Value::Null).answer_value(3, json!(third)).hear(3, third);
     story.invoke(1, "deregister");
     story.answer(1, Outcome::Err { value: json!({ "invalid": "none" }), holds: false });
     // One gives up, and its znode goes after it; another one's host is cut off, and hears later.
     story.register(1).come(1, "c").answer(1, Outcome::Cancelled).go(1, "c");
     story.fault(FaultKind::LostBefore, 3).wait(TIMEOUT_MS);
-    let fourth = newest(&story);
+    let fourth = story.newest_zxid();
     story.hear(3, fourth).push(What::Calm).invoke(2, "deregister").go(2, "b");
-    let fifth = newest(&story);
+    let fifth = story.newest_zxid();
     story.answer_value(2, Value::Null).hear(3, fifth);
     story.invoke(3, "list").answer_value(3, json!([]));
     story.commit(0, vec![Change::Deleted { path: format!("{MOUNT}/web") }]).hear(3, 0);
@@ -167,7 +153,7 @@ fn a_history_without_its_beginning_does_not_confuse_the_judge() {
 #[test]
 fn n1_an_instance_that_was_gone_before_the_call_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.invoke(1, "deregister").go(1, "a").answer_value(1, Value::Null);
     story.ask_web(3, "resolve").answer_value(3, view(first, &[("a", "host-1:80", first)]));
     check(&story, "N1");
@@ -176,7 +162,7 @@ fn n1_an_instance_that_was_gone_before_the_call_is_rejected() {
 #[test]
 fn n1_an_instance_that_is_missing_or_has_another_address_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     check(story.ask_web(3, "resolve").answer_value(3, view(first, &[])), "N1");
     let mut story = one();
     story.ask_web(3, "resolve").answer_value(3, view(first, &[("a", "host-2:80", first)]));
@@ -200,9 +186,9 @@ fn n2_a_revision_that_never_was_or_is_older_than_one_told_before_is_rejected() {
     let mut story = one();
     check(story.hear(3, 7), "N2");
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.come(2, "b");
-    let second = newest(&story);
+    let second = story.newest_zxid();
     check(story.hear(3, second).hear(3, first), "N2");
     let mut story = one();
     story.ask_web(3, "observe").answer_value(3, json!(first));
@@ -212,7 +198,7 @@ fn n2_a_revision_that_never_was_or_is_older_than_one_told_before_is_rejected() {
 #[test]
 fn n3_an_observer_that_is_not_told_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.ask_web(3, "observe").answer_value(3, json!(first)).come(2, "b");
     check_good(&story);
     check(story.wait(LONG_MS).push(What::Calm), "N3");
@@ -222,7 +208,7 @@ fn n3_an_observer_that_is_not_told_is_rejected() {
 fn n3_one_that_is_busy_or_cut_off_is_told_later() {
     for is_busy in [true, false] {
         let mut story = one();
-        let first = newest(&story);
+        let first = story.newest_zxid();
         story.ask_web(3, "observe").answer_value(3, json!(first));
         if is_busy {
             story.await_web(3, first + 1000);
@@ -237,7 +223,7 @@ fn n3_one_that_is_busy_or_cut_off_is_told_later() {
 #[test]
 fn n3_a_wait_that_goes_on_or_ends_for_nothing_is_rejected() {
     let mut story = one();
-    let first = newest(&story);
+    let first = story.newest_zxid();
     story.await_web(3, first).come(2, "b");
     check(story.wait(LONG_MS).push(What::Calm), "N3");
     for answer in [first, 0] {
@@ -308,7 +294,7 @@ fn n5_a_call_that_is_refused_without_a_fault_is_rejected() {
 fn h1_who_asks_again_and_again_is_rejected() {
     for is_idle in [false, true] {
         let mut story = one();
-        let first = newest(&story);
+        let first = story.newest_zxid();
         story.await_web(2, first);
         if is_idle {
             story.answer(2, Outcome::Cancelled);

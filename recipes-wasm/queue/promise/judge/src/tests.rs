@@ -32,17 +32,9 @@ impl Queue {
     }
 
     fn multi(&mut self, who: u32, paths: Vec<String>, changes: Vec<Change>) -> i64 {
-        let number = 900 + u64::from(who);
-        let (participant, name) = (who, "multi".to_owned());
-        self.story.push(What::HostCall { participant, number, name, paths });
-        self.story.commit(session(who), changes);
-        let Some(Entry { what: What::Txn { zxid, .. }, .. }) = self.story.entries.last() else {
-            panic!("a txn was committed");
-        };
-        let zxid = *zxid;
-        let answer = "ok".to_owned();
-        self.story.push(What::HostCallAnswered { participant, number, answer, created: None });
-        zxid
+        self.story.ask_all(who, "multi", paths).commit(session(who), changes);
+        self.story.answer_ask(who, None);
+        self.story.newest_zxid()
     }
 
     /// An item comes, as part of the call under way. Answers its number.
@@ -91,8 +83,7 @@ impl Queue {
     }
 
     fn wait(&mut self, who: u32) -> &mut Self {
-        let name = "wait".to_owned();
-        self.story.push(What::HostCall { participant: who, number: 800, name, paths: vec![] });
+        self.story.ask_all(who, "wait", Vec::new());
         self
     }
 

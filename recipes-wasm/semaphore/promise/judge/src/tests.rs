@@ -72,19 +72,9 @@ impl Semaphore {
         let changes: Vec<Change> = gone.into_iter().chain(leases).collect();
         // Of a `multi` the history has all paths.
         let paths = names.iter().map(path).collect();
-        self.story.push(What::HostCall {
-            participant: who,
-            number: 900,
-            name: "multi".to_owned(),
-            paths,
-        });
-        self.story.commit(session(who), changes);
-        let Some(Entry { what: What::Txn { zxid, .. }, .. }) = self.story.entries.last() else {
-            panic!("a txn was committed");
-        };
-        let fence = zxid.unsigned_abs();
-        let (number, answer, created) = (900, "ok".to_owned(), None);
-        self.story.push(What::HostCallAnswered { participant: who, number, answer, created });
+        self.story.ask_all(who, "multi", paths).commit(session(who), changes);
+        let fence = self.story.newest_zxid().unsigned_abs();
+        self.story.answer_ask(who, None);
         self.leases.insert(who, (names, fence));
         self
     }

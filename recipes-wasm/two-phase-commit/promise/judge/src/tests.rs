@@ -53,7 +53,6 @@ trait Transacting {
     fn await_outcome(&mut self, who: ParticipantId) -> &mut Self;
     fn told(&mut self, who: ParticipantId, word: &str) -> &mut Self;
     fn about(&mut self, who: ParticipantId, operation: &str) -> &mut Self;
-    fn refused(&mut self, who: ParticipantId, error: Value) -> &mut Self;
 }
 
 impl Transacting for Story {
@@ -92,10 +91,6 @@ impl Transacting for Story {
     fn about(&mut self, who: ParticipantId, operation: &str) -> &mut Self {
         self.invoke_with(who, operation, json!({ "transaction": "/tx-7-1", "site": "a" }))
     }
-
-    fn refused(&mut self, who: ParticipantId, error: Value) -> &mut Self {
-        self.answer(who, Outcome::Err { value: error, holds: false })
-    }
 }
 
 /// Everything that can go right with a transaction.
@@ -118,9 +113,9 @@ fn good() -> Story {
     story.tell(3, Told::Emitted { event, detail: BTreeMap::from(detail) });
     // The same vote again is the same; another one is refused.
     story.ask_to_vote(3, "b", "commit").answer(3, ok(Value::Null));
-    story.ask_to_vote(3, "b", "abort").refused(3, json!({ "invalid": "voted" }));
+    story.ask_to_vote(3, "b", "abort").answer_error(3, json!({ "invalid": "voted" }));
     story.about(1, "forget").commit(session(1), vec![Change::Deleted { path: path("") }]);
-    story.answer(1, ok(Value::Null)).await_outcome(2).refused(2, json!("no-node"));
+    story.answer(1, ok(Value::Null)).await_outcome(2).answer_error(2, json!("no-node"));
     story.push(What::Calm).leave(1).leave(2);
     story
 }
@@ -326,7 +321,7 @@ fn c2_who_is_refused_without_a_reason_is_rejected() {
     ];
     for (operation, error) in refusals {
         let mut story = Story::new();
-        check(story.begun().about(2, operation).refused(2, error), "C2");
+        check(story.begun().about(2, operation).answer_error(2, error), "C2");
     }
 }
 
@@ -336,7 +331,7 @@ fn c2_where_somebody_has_registered_for_a_site_another_one_may_be_refused() {
         let mut story = Story::new();
         let mark = created(&path("/present/a"), session(1));
         story.begun().about(2, operation).commit(session(1), vec![mark]);
-        story.refused(2, json!("node-exists"));
+        story.answer_error(2, json!("node-exists"));
         assert_eq!(verdict(&story.entries), [], "{operation}");
     }
 }
