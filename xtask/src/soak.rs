@@ -13,6 +13,7 @@ use crate::setup::{self, Purpose};
 use crate::{process, progress, stop, workspace};
 
 mod bare_machine;
+mod busy_machine;
 mod fuzz;
 mod newest_peers;
 
@@ -65,6 +66,11 @@ const PARTS: &[Part] = &[
         name: "bare-machine",
         about: "the README's two commands on a Debian with only gcc and Rust",
         play: Play::Here(bare_machine::play),
+    },
+    Part {
+        name: "busy-machine",
+        about: "CI's tests at the lowest priority, beside a busy loop for each processor",
+        play: Play::Here(busy_machine::play),
     },
     Part {
         name: "hostile-neighbours",
