@@ -14,7 +14,7 @@ use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program, Running};
 use wok_tests::proxy::{Action, Cut, Direction, Match, Proxy};
-use wok_tests::zookeeper;
+use wok_tests::{losses, zookeeper};
 
 fn program(address: &str, path: &str, arguments: &[&str]) -> Result<Program> {
     let options = ["call", "barrier", "--mount", path, "--connect", address];
@@ -174,33 +174,26 @@ async fn a_barrier_is_raised_and_lowered_whichever_request_or_reply_is_lost() ->
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
     let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for below in ["", "/below/new/parents"] {
-            for nth in 1.. {
-                let path = format!("{}{below}", zookeeper::unique_path());
-                let proxy = Proxy::start(server.address())?;
-                let raising = proxy.inject(Match::any().under(&path).nth(nth), action);
-                let ended = program(proxy.address(), &path, &["raise"])?.run().await?;
-                check(&ended, "\"raised\"");
-                let (data, _) = admin.get(&path).await?.context("the barrier")?;
-                assert!(String::from_utf8(data)?.contains("\nraise-"), "{action:?}, {nth}");
-                let has_struck = raising.has_struck();
-                proxy.heal();
-                proxy.clear_log();
-                let lowering = proxy.inject(Match::any().under(&path).nth(nth), action);
-                let ended = program(proxy.address(), &path, &["lower"])?.run().await?;
-                check(&ended, "null");
-                assert_eq!(admin.stat(&path).await?, None, "{action:?}, {nth}");
-                if !has_struck && !lowering.has_struck() {
-                    break;
-                }
-                played += usize::from(has_struck) + usize::from(lowering.has_struck());
-            }
-        }
+    for below in ["", "/below/new/parents"] {
+        losses::each(&losses::EVERY, async |loss| {
+            let path = format!("{}{below}", zookeeper::unique_path());
+            let proxy = Proxy::start(server.address())?;
+            let raising = loss.befall(&proxy, &path);
+            let ended = program(proxy.address(), &path, &["raise"])?.run().await?;
+            check(&ended, "\"raised\"");
+            let (data, _) = admin.get(&path).await?.context("the barrier")?;
+            assert!(String::from_utf8(data)?.contains("\nraise-"), "{loss}");
+            let has_struck = raising.has_struck();
+            proxy.heal();
+            proxy.clear_log();
+            let lowering = loss.befall(&proxy, &path);
+            let ended = program(proxy.address(), &path, &["lower"])?.run().await?;
+            check(&ended, "null");
+            assert_eq!(admin.stat(&path).await?, None, "{loss}");
+            played += usize::from(has_struck) + usize::from(lowering.has_struck());
+            Ok(has_struck || lowering.has_struck())
+        })
+        .await?;
     }
     // One request to raise it, and three to lower it.
     assert!(played >= 3 * 2 * 4, "only {played} faults struck");

@@ -13,8 +13,8 @@ use wok_tests::admin::Admin;
 use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program, Running, Signal};
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::zookeeper;
+use wok_tests::proxy::{Match, Proxy};
+use wok_tests::{losses, zookeeper};
 
 fn program(address: &str, path: &str, arguments: &[&str]) -> Result<Program> {
     let options = ["call", "configuration", "--mount", path, "--connect", address];
@@ -152,32 +152,23 @@ async fn what_is_not_as_expected_is_refused_and_changes_nothing() -> Result<()> 
 async fn a_value_is_written_once_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for nth in 1.. {
-            let path = zookeeper::unique_path();
-            answer(&path, &["set", "key=a", "data=one", "expected=absent"]).await?;
-            let proxy = Proxy::start(server.address())?;
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            let set = ["set", "key=a", "data=two", r#"expected={"version":0}"#];
-            let ended = program(proxy.address(), &path, &set)?.run().await?;
-            assert_eq!(ended.code(), Some(0), "{action:?}, {nth}: {ended:?}");
-            let answer: Value = serde_json::from_str(&ended.stdout)?;
-            let (data, stat) = admin.get(&format!("{path}/a")).await?.context("the key")?;
-            assert_eq!((data.as_slice(), stat.version), (&b"two"[..], 1), "{action:?}, {nth}");
-            let told = json!({ "version": 1, "revision": stat.mzxid });
-            assert_eq!(answer, told, "{action:?}, {nth}");
-            assert_eq!(admin.children(&path).await?, ["a"], "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EVERY, async |loss| {
+        let path = zookeeper::unique_path();
+        answer(&path, &["set", "key=a", "data=one", "expected=absent"]).await?;
+        let proxy = Proxy::start(server.address())?;
+        let fault = loss.befall(&proxy, &path);
+        let set = ["set", "key=a", "data=two", r#"expected={"version":0}"#];
+        let ended = program(proxy.address(), &path, &set)?.run().await?;
+        assert_eq!(ended.code(), Some(0), "{loss}: {ended:?}");
+        let answer: Value = serde_json::from_str(&ended.stdout)?;
+        let (data, stat) = admin.get(&format!("{path}/a")).await?.context("the key")?;
+        assert_eq!((data.as_slice(), stat.version), (&b"two"[..], 1), "{loss}");
+        let told = json!({ "version": 1, "revision": stat.mzxid });
+        assert_eq!(answer, told, "{loss}");
+        assert_eq!(admin.children(&path).await?, ["a"], "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     // The write, the look at the marker, and its deletion.
     assert!(played >= 3 * 3, "only {played} faults struck");
     Ok(())
@@ -191,21 +182,16 @@ async fn a_snapshot_is_whole_whichever_of_its_requests_or_replies_is_lost() -> R
         answer(&path, &["set", key, "data=one", "expected=any"]).await?;
     }
     let whole = answer(&path, &["snapshot"]).await?;
-    let mut played = 0;
-    for action in [Action::DropReplyAndCut(Cut::Reset), Action::CutBefore(Cut::Reset)] {
-        for nth in 1.. {
-            let proxy = Proxy::start(server.address())?;
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            let ended = program(proxy.address(), &path, &["snapshot"])?.run().await?;
-            assert_eq!(ended.code(), Some(0), "{action:?}, {nth}: {ended:?}");
-            let answer: Value = serde_json::from_str(&ended.stdout)?;
-            assert_eq!(answer, whole, "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EITHER, async |loss| {
+        let proxy = Proxy::start(server.address())?;
+        let fault = loss.befall(&proxy, &path);
+        let ended = program(proxy.address(), &path, &["snapshot"])?.run().await?;
+        assert_eq!(ended.code(), Some(0), "{loss}: {ended:?}");
+        let answer: Value = serde_json::from_str(&ended.stdout)?;
+        assert_eq!(answer, whole, "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     assert!(played >= 2 * 9, "only {played} faults struck");
     Ok(())
 }

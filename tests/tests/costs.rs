@@ -19,16 +19,15 @@ use wok::modules::stock_names;
 use wok::participant::{Follower, Participant};
 use wok::session::{Request, SeatLimits};
 use wok_tests::frames::Opcode;
-use wok_tests::patience::{eventually, within};
-use wok_tests::proxy::{Action, Match, Proxy, Seen};
+use wok_tests::patience::within;
+use wok_tests::proxy::{Action, Seen};
+use wok_tests::scene::Scene;
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
-/// A recipe at a fresh path, with the participant whose operation is counted, and another one.
-struct Scene {
-    stock: Stock,
-    path: String,
-    proxy: Proxy,
+/// A recipe with the participant whose operation is counted, and another one.
+struct Counting {
+    scene: Scene,
     counted: (Participant, Follower),
     other: (Participant, Follower),
     /// What each of them was answered last, if that was something.
@@ -36,41 +35,28 @@ struct Scene {
     its_answer: Value,
 }
 
-impl Scene {
+impl Counting {
     async fn open(cost: &Cost) -> Result<Self> {
-        let server = zookeeper::shared().await;
-        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let stock = Stock::open(proxy.address(), cost.recipe, &path).await?;
-        let stock = match &cost.config {
-            Value::Null => stock,
-            config => stock.configured(config.clone()),
+        let scene = Scene::open(cost.recipe).await?;
+        let scene = match &cost.config {
+            Value::Null => scene,
+            config => scene.configured(config.clone()),
         };
-        let (counted, other) = (stock.join()?, stock.join()?);
+        let (counted, other) = (scene.stock.join()?, scene.stock.join()?);
         let (own_answer, its_answer) = (Value::Null, Value::Null);
-        Ok(Scene { stock, path, proxy, counted, other, own_answer, its_answer })
-    }
-
-    fn about(&self) -> Match {
-        Match::any().under(&self.path)
-    }
-
-    fn sent(&self) -> Vec<Opcode> {
-        self.proxy.requests(&self.about()).iter().map(|seen| seen.opcode).collect()
+        Ok(Counting { scene, counted, other, own_answer, its_answer })
     }
 
     async fn until_sent(&self, count: usize) -> Result<()> {
-        let what = format!("{count} requests to be sent");
-        eventually(&what, async || Ok((self.sent().len() >= count).then_some(())))
-            .await
-            .with_context(|| self.story())
+        self.scene.until_sent(count).await.with_context(|| self.story())
     }
 
     /// What was sent, about what, for a failure.
     fn story(&self) -> String {
-        let requests = self.proxy.requests(&self.about());
+        let requests = self.scene.proxy.requests(&self.scene.about());
         let tell = |seen: &Seen| {
             let path = seen.path.as_deref().unwrap_or_default();
-            format!("{:?} {}", seen.opcode, path.trim_start_matches(&self.path))
+            format!("{:?} {}", seen.opcode, path.trim_start_matches(&self.scene.path))
         };
         format!("sent: {}", requests.iter().map(tell).collect::<Vec<_>>().join(", "))
     }
@@ -82,8 +68,7 @@ impl Scene {
             Who::Other => &self.other.0,
         };
         let arguments = self.resolved(arguments);
-        let answer = self.stock.call_with(participant, operation, &arguments).await?;
-        let answer = answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))?;
+        let answer = self.scene.value(participant, operation, arguments).await?;
         if !answer.is_null() {
             match who {
                 Who::Counted => self.own_answer = answer,
@@ -116,10 +101,10 @@ impl Scene {
             self.call(call).await?;
         }
         self.until_answered().await?;
-        self.proxy.clear_log();
+        self.scene.proxy.clear_log();
         let arguments = self.resolved(&cost.arguments);
-        let calling = self.stock.call_with(&self.counted.0, cost.operation, &arguments);
-        let stall = || drop(self.proxy.inject(self.about(), Action::StallReplies));
+        let calling = self.scene.stock.call_with(&self.counted.0, cost.operation, &arguments);
+        let stall = || drop(self.scene.proxy.inject(self.scene.about(), Action::StallReplies));
         let letting_through = async {
             let mut sent = 0;
             for trip in &cost.trips {
@@ -127,9 +112,9 @@ impl Scene {
                 self.until_sent(sent).await?;
                 // The first request of the next trip finds the door closed again.
                 stall();
-                self.proxy.release();
+                self.scene.proxy.release();
             }
-            self.proxy.heal();
+            self.scene.proxy.heal();
             anyhow::Ok(())
         };
         stall();
@@ -139,7 +124,7 @@ impl Scene {
         let count = waited_for.len() + cost.behind.len();
         self.until_sent(count).await?;
         self.until_answered().await?;
-        let mut sent = self.sent();
+        let mut sent = self.scene.sent();
         let more = sent.split_off(count.min(sent.len()));
         let looks = more.iter().all(|opcode| cost.changes_a_claim && *opcode == Opcode::GetData);
         let behind = sent.split_off(waited_for.len().min(sent.len()));
@@ -173,7 +158,7 @@ fn in_order(mut opcodes: Vec<Opcode>) -> Vec<Opcode> {
 async fn every_operation_costs_what_the_table_says() -> Result<()> {
     let mut failed = Vec::new();
     for cost in table::all() {
-        let counted = async { Scene::open(&cost).await?.count(&cost).await };
+        let counted = async { Counting::open(&cost).await?.count(&cost).await };
         if let Err(error) = counted.await {
             failed.push(format!("{} {}: {error:#}", cost.recipe, cost.operation));
         }

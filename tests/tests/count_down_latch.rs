@@ -16,8 +16,8 @@ use wok_tests::frames::Opcode;
 use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program, Running};
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::zookeeper;
+use wok_tests::proxy::{Cut, Match, Proxy};
+use wok_tests::{losses, zookeeper};
 
 fn program(address: &str, path: &str, count: u32, arguments: &[&str]) -> Result<Program> {
     let options = ["call", "count-down-latch", "--mount", path, "--connect", address];
@@ -182,35 +182,25 @@ async fn an_id_counts_once_whichever_of_its_requests_or_replies_is_lost() -> Res
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
     let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        // The first count makes the latch, and the second one opens it.
-        for (before, remaining, left) in [
-            (None, "1", &["count-b", "gate"][..]),
-            (Some("id=a"), "0", &["count-a", "count-b"][..]),
-        ] {
-            for nth in 1.. {
-                let path = zookeeper::unique_path();
-                if let Some(id) = before {
-                    check(&call(&path, 2, &["count-down", id]).await?, "1");
-                }
-                let proxy = Proxy::start(server.address())?;
-                let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-                let arguments = ["count-down", "id=b"];
-                let ended = program(proxy.address(), &path, 2, &arguments)?.run().await?;
-                check(&ended, remaining);
-                let expected = format!("{remaining} of 2");
-                assert_eq!(data(&admin, &path).await?, expected, "{action:?}, {nth}");
-                assert_eq!(children(&admin, &path).await?, left, "{action:?}, {nth}");
-                if !fault.has_struck() {
-                    break;
-                }
-                played += 1;
+    // The first count makes the latch, and the second one opens it.
+    for (before, remaining, left) in
+        [(None, "1", &["count-b", "gate"][..]), (Some("id=a"), "0", &["count-a", "count-b"][..])]
+    {
+        played += losses::each(&losses::EVERY, async |loss| {
+            let path = zookeeper::unique_path();
+            if let Some(id) = before {
+                check(&call(&path, 2, &["count-down", id]).await?, "1");
             }
-        }
+            let proxy = Proxy::start(server.address())?;
+            let fault = loss.befall(&proxy, &path);
+            let arguments = ["count-down", "id=b"];
+            let ended = program(proxy.address(), &path, 2, &arguments)?.run().await?;
+            check(&ended, remaining);
+            assert_eq!(data(&admin, &path).await?, format!("{remaining} of 2"), "{loss}");
+            assert_eq!(children(&admin, &path).await?, left, "{loss}");
+            Ok(fault.has_struck())
+        })
+        .await?;
     }
     // A transaction, a read, and the count.
     assert!(played >= 3 * 2 * 3, "only {played} faults struck");

@@ -10,8 +10,8 @@
 use anyhow::{Context, Result};
 use wok_tests::admin::Admin;
 use wok_tests::process::{Ended, Program};
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::zookeeper;
+use wok_tests::proxy::{Match, Proxy};
+use wok_tests::{losses, zookeeper};
 
 async fn call_at(address: &str, path: &str, arguments: &[&str]) -> Result<Ended> {
     let options = ["call", "counter", "--mount", path, "--connect", address];
@@ -93,32 +93,19 @@ async fn what_is_no_counter_is_left_alone_and_told_with_the_remedy() -> Result<(
 async fn an_addition_counts_once_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for nth in 1.. {
-            let path = zookeeper::unique_path();
-            admin.create(&path, &40_i64.to_be_bytes()).await?;
-            let proxy = Proxy::start(server.address())?;
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            let ended = call_at(proxy.address(), &path, &["add", "by=2"]).await?;
-            assert_eq!((ended.code(), ended.stdout.trim()), (Some(0), "42"), "{ended:?}");
-            let (data, stat) = admin.get(&path).await?.context("the counter")?;
-            assert_eq!(
-                (data, stat.version),
-                (42_i64.to_be_bytes().to_vec(), 1),
-                "{action:?}, {nth}"
-            );
-            assert_eq!(admin.children(&path).await?, Vec::<String>::new(), "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EVERY, async |loss| {
+        let path = zookeeper::unique_path();
+        admin.create(&path, &40_i64.to_be_bytes()).await?;
+        let proxy = Proxy::start(server.address())?;
+        let fault = loss.befall(&proxy, &path);
+        let ended = call_at(proxy.address(), &path, &["add", "by=2"]).await?;
+        assert_eq!((ended.code(), ended.stdout.trim()), (Some(0), "42"), "{ended:?}");
+        let (data, stat) = admin.get(&path).await?.context("the counter")?;
+        assert_eq!((data, stat.version), (42_i64.to_be_bytes().to_vec(), 1), "{loss}");
+        assert_eq!(admin.children(&path).await?, Vec::<String>::new(), "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     // The read, the write, the look at the marker, and its deletion.
     assert!(played >= 3 * 4, "only {played} faults struck");
     Ok(())

@@ -10,13 +10,12 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use wok::participant::Participant;
 use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal};
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::proxy::Match;
+use wok_tests::scene::Scene;
+use wok_tests::{losses, zookeeper};
 
 /// `wok hold` as a member of that name, with a shell script as its command.
 async fn hold(path: &str, name: &str, script: &str) -> Result<Running> {
@@ -51,38 +50,9 @@ fn until_term(order: &OrderFile, name: &str) -> String {
     format!("trap 'exit 0' TERM; {begin}; while :; do sleep 0.05; done")
 }
 
-/// A group at a fresh path, with a session behind a proxy.
-struct Scene {
-    stock: Stock,
-    path: String,
-    proxy: Proxy,
-    admin: Admin,
-}
-
-impl Scene {
-    async fn open() -> Result<Self> {
-        let server = zookeeper::shared().await;
-        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let admin = Admin::connect(server.address()).await?;
-        let stock = Stock::open(proxy.address(), "group-membership", &path).await?;
-        Ok(Scene { stock, path, proxy, admin })
-    }
-
-    /// What was sent about the group, in its order.
-    fn sent(&self) -> Vec<Opcode> {
-        let about = Match::any().under(&self.path);
-        self.proxy.requests(&about).iter().map(|seen| seen.opcode).collect()
-    }
-
-    async fn call(&self, who: &Participant, operation: &str, with: Value) -> Result<Value> {
-        let answer = self.stock.call_with(who, operation, &with).await?;
-        answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))
-    }
-
-    async fn data(&self, name: &str) -> Result<Option<String>> {
-        let found = self.admin.get(&format!("{}/{name}", self.path)).await?;
-        found.map(|(data, _)| Ok(String::from_utf8(data)?)).transpose()
-    }
+async fn data_of(scene: &Scene, name: &str) -> Result<Option<String>> {
+    let found = scene.admin.get(&format!("{}/{name}", scene.path)).await?;
+    found.map(|(data, _)| Ok(String::from_utf8(data)?)).transpose()
 }
 
 fn named(name: &str) -> Value {
@@ -143,11 +113,11 @@ async fn a_command_whose_member_somebody_deletes_is_ended() -> Result<()> {
 
 #[tokio::test]
 async fn another_participant_of_one_host_is_not_taken_for_oneself() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("group-membership").await?;
     let (one, _follower) = scene.stock.join()?;
     let (other, _follower_of_other) = scene.stock.join()?;
-    let first = scene.call(&one, "join", named("a")).await?;
-    let joins = scene.call(&other, "join", named("a"));
+    let first = scene.value(&one, "join", named("a")).await?;
+    let joins = scene.value(&other, "join", named("a"));
     let leaves = async {
         // It has found the name taken, and watches it.
         let watched = Match::opcode(Opcode::GetData).under(&format!("{}/a", scene.path));
@@ -155,7 +125,7 @@ async fn another_participant_of_one_host_is_not_taken_for_oneself() -> Result<()
             Ok((scene.proxy.requests(&watched).len() >= 3).then_some(()))
         })
         .await?;
-        scene.call(&one, "leave", Value::Null).await
+        scene.value(&one, "leave", Value::Null).await
     };
     let (second, _) = tokio::try_join!(joins, leaves)?;
     assert!(second["fence"].as_u64() > first["fence"].as_u64(), "{first} {second}");
@@ -164,101 +134,92 @@ async fn another_participant_of_one_host_is_not_taken_for_oneself() -> Result<()
 
 #[tokio::test]
 async fn names_that_are_none_are_refused_and_what_is_no_members_is_left_alone() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("group-membership").await?;
     let (who, _follower) = scene.stock.join()?;
     for (name, told) in [
         ("", "1 to 128 bytes"),
         ("a/b", "a slash or a control character"),
         (".hidden", "begins with a dot"),
     ] {
-        let refused = scene.call(&who, "join", named(name)).await.unwrap_err();
+        let refused = scene.value(&who, "join", named(name)).await.unwrap_err();
         assert!(refused.to_string().contains(told), "{refused}");
     }
     for operation in ["update", "leave"] {
         let with = if operation == "update" { json!({ "data": "x" }) } else { Value::Null };
-        let refused = scene.call(&who, operation, with).await.unwrap_err();
+        let refused = scene.value(&who, operation, with).await.unwrap_err();
         assert!(refused.to_string().contains("no member"), "{refused}");
     }
     assert_eq!(scene.sent(), [], "the ensemble was asked for nothing");
 
     scene.admin.create(&format!("{}/settings", scene.path), b"\xff").await?;
-    let refused = scene.call(&who, "join", named("settings")).await.unwrap_err();
+    let refused = scene.value(&who, "join", named("settings")).await.unwrap_err();
     assert!(refused.to_string().contains("not ephemeral"), "{refused}");
-    scene.call(&who, "join", named("a")).await?;
-    let again = scene.call(&who, "join", named("b")).await.unwrap_err();
+    scene.value(&who, "join", named("a")).await?;
+    let again = scene.value(&who, "join", named("b")).await.unwrap_err();
     assert!(again.to_string().contains("a member already"), "{again}");
-    let view = scene.call(&who, "members", Value::Null).await?;
+    let view = scene.value(&who, "members", Value::Null).await?;
     assert_eq!(shown(&view), [("a", "x")]);
     Ok(())
 }
 
 #[tokio::test]
 async fn an_update_is_seen_by_who_waits_and_by_who_observes() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("group-membership").await?;
     let (member, _follower) = scene.stock.join()?;
     let (waiter, _follower_of_waiter) = scene.stock.join()?;
-    scene.call(&member, "join", named("a")).await?;
-    let seen = scene.call(&waiter, "observe", Value::Null).await?;
-    let waits = scene.call(&waiter, "wait", json!({ "after": seen }));
-    let says = scene.call(&member, "update", json!({ "data": "y" }));
+    scene.value(&member, "join", named("a")).await?;
+    let seen = scene.value(&waiter, "observe", Value::Null).await?;
+    let waits = scene.value(&waiter, "wait", json!({ "after": seen }));
+    let says = scene.value(&member, "update", json!({ "data": "y" }));
     let (told, said) = tokio::try_join!(waits, says)?;
     assert_eq!(told, said, "the update's own revision");
-    let view = scene.call(&waiter, "members", Value::Null).await?;
+    let view = scene.value(&waiter, "members", Value::Null).await?;
     assert_eq!((shown(&view), &view["revision"]), (vec![("a", "y")], &said));
     Ok(())
 }
 
 #[tokio::test]
 async fn one_joins_updates_and_leaves_once_whichever_request_or_reply_is_lost() -> Result<()> {
-    let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for nth in 1.. {
-            let scene = Scene::open().await?;
-            let fault = scene.proxy.inject(Match::any().under(&scene.path).nth(nth), action);
-            let (who, _follower) = scene.stock.join()?;
-            scene.call(&who, "join", named("a")).await?;
-            assert_eq!(scene.data("a").await?.as_deref(), Some("x"), "{action:?}, {nth}");
-            scene.call(&who, "update", json!({ "data": "y" })).await?;
-            let (data, stat) = scene.admin.get(&format!("{}/a", scene.path)).await?.unwrap();
-            assert_eq!((&data[..], stat.version), (&b"y"[..], 1), "{action:?}, {nth}");
-            scene.call(&who, "leave", Value::Null).await?;
-            assert_eq!(scene.data("a").await?, None, "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EVERY, async |loss| {
+        let scene = Scene::open("group-membership").await?;
+        let fault = loss.befall(&scene.proxy, &scene.path);
+        let (who, _follower) = scene.stock.join()?;
+        scene.value(&who, "join", named("a")).await?;
+        assert_eq!(data_of(&scene, "a").await?.as_deref(), Some("x"), "{loss}");
+        scene.value(&who, "update", json!({ "data": "y" })).await?;
+        let (data, stat) = scene.admin.get(&format!("{}/a", scene.path)).await?.unwrap();
+        assert_eq!((&data[..], stat.version), (&b"y"[..], 1), "{loss}");
+        scene.value(&who, "leave", Value::Null).await?;
+        assert_eq!(data_of(&scene, "a").await?, None, "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     assert!(played >= 3 * 4, "only {played} faults struck");
     Ok(())
 }
 
 #[tokio::test]
 async fn each_operation_sends_what_the_table_says() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("group-membership").await?;
     let (who, _follower) = scene.stock.join()?;
     // The first of a group makes the directory.
-    scene.call(&who, "join", named("a")).await?;
-    scene.call(&who, "leave", Value::Null).await?;
+    scene.value(&who, "join", named("a")).await?;
+    scene.value(&who, "leave", Value::Null).await?;
     scene.proxy.clear_log();
-    scene.call(&who, "join", named("a")).await?;
+    scene.value(&who, "join", named("a")).await?;
     assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData]);
     scene.proxy.clear_log();
-    scene.call(&who, "members", Value::Null).await?;
+    scene.value(&who, "members", Value::Null).await?;
     let reads = [Opcode::Multi, Opcode::GetChildren2, Opcode::GetData, Opcode::Exists];
     assert_eq!(scene.sent(), reads);
     scene.proxy.clear_log();
-    scene.call(&who, "observe", Value::Null).await?;
+    scene.value(&who, "observe", Value::Null).await?;
     assert_eq!(scene.sent(), [Opcode::GetData, Opcode::GetChildren2]);
     scene.proxy.clear_log();
-    scene.call(&who, "update", json!({ "data": "y" })).await?;
+    scene.value(&who, "update", json!({ "data": "y" })).await?;
     // The host, and the member that observes, look at what has changed.
     assert_eq!(scene.sent().first(), Some(&Opcode::Multi));
-    scene.call(&who, "leave", Value::Null).await?;
+    scene.value(&who, "leave", Value::Null).await?;
     assert!(scene.sent().contains(&Opcode::Delete), "{:?}", scene.sent());
     Ok(())
 }

@@ -10,14 +10,11 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use wok::participant::Participant;
-use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal};
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::scene::Scene;
+use wok_tests::{losses, zookeeper};
 
 /// `wok hold` of an instance of `web`, with a command that says when it begins, and goes on until it is
 /// asked to stop.
@@ -48,35 +45,6 @@ fn answer(told: &Ended) -> Result<Value> {
 fn addresses(found: &Value) -> Vec<&str> {
     let instances = found["instances"].as_array().unwrap();
     instances.iter().map(|it| it["address"].as_str().unwrap()).collect()
-}
-
-/// A name service at a fresh path, with a session behind a proxy.
-struct Scene {
-    stock: Stock,
-    path: String,
-    proxy: Proxy,
-    admin: Admin,
-}
-
-impl Scene {
-    async fn open() -> Result<Self> {
-        let server = zookeeper::shared().await;
-        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let admin = Admin::connect(server.address()).await?;
-        let stock = Stock::open(proxy.address(), "name-service", &path).await?;
-        Ok(Scene { stock, path, proxy, admin })
-    }
-
-    /// What was sent about the names, in its order.
-    fn sent(&self) -> Vec<Opcode> {
-        let about = Match::any().under(&self.path);
-        self.proxy.requests(&about).iter().map(|seen| seen.opcode).collect()
-    }
-
-    async fn call(&self, who: &Participant, operation: &str, with: Value) -> Result<Value> {
-        let answer = self.stock.call_with(who, operation, &with).await?;
-        answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))
-    }
 }
 
 fn web() -> Value {
@@ -116,7 +84,7 @@ async fn instances_are_found_while_they_are_held_and_a_killed_one_goes_with_its_
 
 #[tokio::test]
 async fn what_is_no_instance_is_ignored_and_what_would_be_none_is_refused() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("name-service").await?;
     let (who, _follower) = scene.stock.join()?;
     for (wrong, told) in [
         (json!({ "name": "a/b", "address": "x", "metadata": [] }), "a slash"),
@@ -124,7 +92,7 @@ async fn what_is_no_instance_is_ignored_and_what_would_be_none_is_refused() -> R
         (json!({ "name": "web", "address": "x", "metadata": [["a=b", "c"]] }), "the key"),
         (json!({ "name": "web", "address": "x", "metadata": [["a", "b\nc"]] }), "the value"),
     ] {
-        let refused = scene.call(&who, "register", wrong).await.unwrap_err();
+        let refused = scene.value(&who, "register", wrong).await.unwrap_err();
         assert!(refused.to_string().contains(told), "{refused}");
     }
     assert_eq!(scene.sent(), [], "the ensemble was asked for nothing");
@@ -132,61 +100,52 @@ async fn what_is_no_instance_is_ignored_and_what_would_be_none_is_refused() -> R
     scene.admin.create(&format!("{foreign}/notes"), b"\xff").await?;
     let lasting = format!("{foreign}/00000000-0000-4000-8000-000000000000");
     scene.admin.create(&lasting, b"c:80\n").await?;
-    scene.call(&who, "register", at("a:80")).await?;
-    let again = scene.call(&who, "register", at("a:81")).await.unwrap_err();
+    scene.value(&who, "register", at("a:80")).await?;
+    let again = scene.value(&who, "register", at("a:81")).await.unwrap_err();
     assert!(again.to_string().contains("an instance already"), "{again}");
-    let found = scene.call(&who, "resolve", web()).await?;
+    let found = scene.value(&who, "resolve", web()).await?;
     assert_eq!(addresses(&found), ["a:80"]);
     Ok(())
 }
 
 #[tokio::test]
 async fn one_registers_and_deregisters_once_whichever_request_or_reply_is_lost() -> Result<()> {
-    let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for nth in 1.. {
-            let scene = Scene::open().await?;
-            let fault = scene.proxy.inject(Match::any().under(&scene.path).nth(nth), action);
-            let (who, _follower) = scene.stock.join()?;
-            scene.call(&who, "register", at("a:80")).await?;
-            let found = scene.call(&who, "resolve", web()).await?;
-            assert_eq!(addresses(&found), ["a:80"], "{action:?}, {nth}");
-            scene.call(&who, "deregister", Value::Null).await?;
-            let left = scene.admin.children(&format!("{}/web", scene.path)).await?;
-            assert_eq!(left, Vec::<String>::new(), "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EVERY, async |loss| {
+        let scene = Scene::open("name-service").await?;
+        let fault = loss.befall(&scene.proxy, &scene.path);
+        let (who, _follower) = scene.stock.join()?;
+        scene.value(&who, "register", at("a:80")).await?;
+        let found = scene.value(&who, "resolve", web()).await?;
+        assert_eq!(addresses(&found), ["a:80"], "{loss}");
+        scene.value(&who, "deregister", Value::Null).await?;
+        let left = scene.admin.children(&format!("{}/web", scene.path)).await?;
+        assert_eq!(left, Vec::<String>::new(), "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     assert!(played >= 3 * 4, "only {played} faults struck");
     Ok(())
 }
 
 #[tokio::test]
 async fn each_operation_sends_what_the_table_says() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("name-service").await?;
     let (who, _follower) = scene.stock.join()?;
     // The first of a name makes its directory.
-    scene.call(&who, "register", at("a:80")).await?;
-    scene.call(&who, "deregister", Value::Null).await?;
+    scene.value(&who, "register", at("a:80")).await?;
+    scene.value(&who, "deregister", Value::Null).await?;
     scene.proxy.clear_log();
-    scene.call(&who, "register", at("a:80")).await?;
+    scene.value(&who, "register", at("a:80")).await?;
     assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetData]);
     scene.proxy.clear_log();
-    scene.call(&who, "resolve", web()).await?;
+    scene.value(&who, "resolve", web()).await?;
     let reads = [Opcode::Multi, Opcode::GetChildren2, Opcode::GetData, Opcode::Exists];
     assert_eq!(scene.sent(), reads);
     scene.proxy.clear_log();
-    scene.call(&who, "list", Value::Null).await?;
+    scene.value(&who, "list", Value::Null).await?;
     assert_eq!(scene.sent(), [Opcode::Multi, Opcode::GetChildren2, Opcode::GetChildren2]);
     scene.proxy.clear_log();
-    scene.call(&who, "observe", web()).await?;
+    scene.value(&who, "observe", web()).await?;
     assert_eq!(scene.sent(), [Opcode::GetData, Opcode::GetChildren2]);
     Ok(())
 }

@@ -13,9 +13,9 @@ use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::guide::play_example;
 use wok_tests::process::Program;
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::proxy::Proxy;
+use wok_tests::scene::Scene;
+use wok_tests::{losses, zookeeper};
 
 const ONCE: &str = "delivery=at-most-once";
 
@@ -62,23 +62,19 @@ async fn the_most_urgent_item_is_taken_first_and_of_one_priority_the_oldest() ->
 /// kazoo's Queue keeps its list, with priorities.
 #[tokio::test]
 async fn what_becomes_urgent_between_two_takes_is_taken_next() -> Result<()> {
-    let server = zookeeper::shared().await;
-    let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-    let stock = Stock::open(proxy.address(), "priority-queue", &path).await?;
-    let stock = stock.configured(json!({ "delivery": "at-most-once" }));
-    let (participant, _follower) = stock.join()?;
+    let once = json!({ "delivery": "at-most-once" });
+    let scene = Scene::open("priority-queue").await?.configured(once);
+    let (participant, _follower) = scene.stock.join()?;
     let put = json!({ "items": ["a", "b", "c"], "priority": 3 });
-    stock.call_with(&participant, "put-all", &put).await?.value.unwrap();
-    let first = stock.call(&participant, "take").await?.value.unwrap();
+    scene.value(&participant, "put-all", put).await?;
+    let first = scene.value(&participant, "take", Value::Null).await?;
     assert_eq!(first["data"], "a");
-    call(&path, &["put", "data=urgent", "priority=-3"]).await?;
-    proxy.clear_log();
-    let next = stock.call(&participant, "take").await?.value.unwrap();
+    call(&scene.path, &["put", "data=urgent", "priority=-3"]).await?;
+    scene.proxy.clear_log();
+    let next = scene.value(&participant, "take", Value::Null).await?;
     assert_eq!((&next["data"], &next["priority"]), (&json!("urgent"), &json!(-3)));
-    let about = Match::any().under(&path);
-    let sent: Vec<Opcode> = proxy.requests(&about).iter().map(|seen| seen.opcode).collect();
     let list = [Opcode::Sync, Opcode::GetChildren2, Opcode::GetChildren2];
-    assert_eq!(sent, [&list[..], &[Opcode::GetData, Opcode::Multi]].concat());
+    assert_eq!(scene.sent(), [&list[..], &[Opcode::GetData, Opcode::Multi]].concat());
     Ok(())
 }
 
@@ -86,26 +82,21 @@ async fn what_becomes_urgent_between_two_takes_is_taken_next() -> Result<()> {
 async fn a_take_loses_nothing_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let mut struck = 0;
-    for action in [Action::DropReplyAndCut(Cut::Reset), Action::CutBefore(Cut::Reset)] {
-        for nth in 1.. {
-            let path = zookeeper::unique_path();
-            call(&path, &["put", "data=late", "priority=1"]).await?;
-            call(&path, &["put", "data=soon"]).await?;
-            let proxy = Proxy::start(server.address())?;
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            let ended = program(proxy.address(), &path, &["--config", ONCE, "take"])?.run().await?;
-            let what = format!("{action:?}, {nth}: {ended:?}");
-            assert!(ended.code() == Some(0) && ended.stdout.contains("\"soon\""), "{what}");
-            let markers = admin.children(&format!("{path}/markers")).await?;
-            assert_eq!(markers, Vec::<String>::new(), "{what}");
-            assert_eq!(take(&path).await?, ("late".to_owned(), 1), "{what}");
-            if !fault.has_struck() {
-                break;
-            }
-            struck += 1;
-        }
-    }
+    let struck = losses::each(&losses::EITHER, async |loss| {
+        let path = zookeeper::unique_path();
+        call(&path, &["put", "data=late", "priority=1"]).await?;
+        call(&path, &["put", "data=soon"]).await?;
+        let proxy = Proxy::start(server.address())?;
+        let fault = loss.befall(&proxy, &path);
+        let ended = program(proxy.address(), &path, &["--config", ONCE, "take"])?.run().await?;
+        let what = format!("{loss}: {ended:?}");
+        assert!(ended.code() == Some(0) && ended.stdout.contains("\"soon\""), "{what}");
+        let markers = admin.children(&format!("{path}/markers")).await?;
+        assert_eq!(markers, Vec::<String>::new(), "{what}");
+        assert_eq!(take(&path).await?, ("late".to_owned(), 1), "{what}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     // The sync, two lists, the read, the transaction, the look at the marker, and its deletion.
     assert!(struck >= 2 * 7, "only {struck} faults struck");
     Ok(())

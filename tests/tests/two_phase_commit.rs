@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, Program};
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
+use wok_tests::proxy::Proxy;
 use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::{losses, zookeeper};
 
 fn program(address: &str, path: &str, arguments: &[&str]) -> Result<Program> {
     let options = ["call", "two-phase-commit", "--mount", path, "--connect", address];
@@ -163,33 +163,24 @@ async fn what_is_no_transaction_is_refused() -> Result<()> {
 async fn a_vote_is_cast_once_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for nth in 1.. {
-            let path = zookeeper::unique_path();
-            let tx = begin(&path, &["a", "b"], LONG_MS).await?;
-            answer(&cast(&path, &tx, "a", "commit").await?);
-            let proxy = Proxy::start(server.address())?;
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            // The last vote, which decides as well.
-            let words = vote(&tx, "b", "commit");
-            let words = words.each_ref().map(String::as_str);
-            answer(&program(proxy.address(), &path, &words)?.run().await?);
-            let decision = format!("{path}{tx}/decision");
-            let (written, stat) = admin.get(&decision).await?.context("the decision")?;
-            let expected = "commit\nall sites voted to commit";
-            assert_eq!((written.as_slice(), stat.version), (expected.as_bytes(), 1), "{nth}");
-            assert_eq!(version(&admin, &format!("{path}{tx}")).await?, 3, "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EVERY, async |loss| {
+        let path = zookeeper::unique_path();
+        let tx = begin(&path, &["a", "b"], LONG_MS).await?;
+        answer(&cast(&path, &tx, "a", "commit").await?);
+        let proxy = Proxy::start(server.address())?;
+        let fault = loss.befall(&proxy, &path);
+        // The last vote, which decides as well.
+        let words = vote(&tx, "b", "commit");
+        let words = words.each_ref().map(String::as_str);
+        answer(&program(proxy.address(), &path, &words)?.run().await?);
+        let decision = format!("{path}{tx}/decision");
+        let (written, stat) = admin.get(&decision).await?.context("the decision")?;
+        let expected = "commit\nall sites voted to commit";
+        assert_eq!((written.as_slice(), stat.version), (expected.as_bytes(), 1), "{loss}");
+        assert_eq!(version(&admin, &format!("{path}{tx}")).await?, 3, "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     assert!(played >= 3 * 6, "only {played} faults struck");
     Ok(())
 }
@@ -198,23 +189,18 @@ async fn a_vote_is_cast_once_whichever_of_its_requests_or_replies_is_lost() -> R
 async fn a_transaction_is_begun_once_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let mut played = 0;
-    for action in [Action::DropReplyAndCut(Cut::Reset), Action::CutBefore(Cut::Reset)] {
-        for nth in 1.. {
-            let (path, proxy) = (zookeeper::unique_path(), Proxy::start(server.address())?);
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            let words = ["begin", "sites=[\"a\",\"b\"]", "payload=x", "within-ms=600000"];
-            let tx = answer(&program(proxy.address(), &path, &words)?.run().await?);
-            let tx = tx.as_str().context("a path")?;
-            assert_eq!(admin.children(&path).await?, [tx.trim_start_matches('/')], "{nth}");
-            let coordinator = format!("{path}{tx}/coordinator");
-            assert_eq!(admin.stat(&coordinator).await?, None, "{action:?}, {nth}");
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EITHER, async |loss| {
+        let (path, proxy) = (zookeeper::unique_path(), Proxy::start(server.address())?);
+        let fault = loss.befall(&proxy, &path);
+        let words = ["begin", "sites=[\"a\",\"b\"]", "payload=x", "within-ms=600000"];
+        let tx = answer(&program(proxy.address(), &path, &words)?.run().await?);
+        let tx = tx.as_str().context("a path")?;
+        assert_eq!(admin.children(&path).await?, [tx.trim_start_matches('/')], "{loss}");
+        let coordinator = format!("{path}{tx}/coordinator");
+        assert_eq!(admin.stat(&coordinator).await?, None, "{loss}");
+        Ok(fault.has_struck())
+    })
+    .await?;
     assert!(played >= 2 * 3, "only {played} faults struck");
     Ok(())
 }

@@ -2,47 +2,15 @@
 
 use anyhow::Result;
 use serde_json::json;
-use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
-use wok_tests::patience::eventually;
-use wok_tests::proxy::{Action, Match, Proxy};
-use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::proxy::{Action, Match};
+use wok_tests::scene::Scene;
 
 const STAND: [Opcode; 2] = [Opcode::Create2, Opcode::GetChildren2];
 
-/// The locks at a fresh path, with a session behind a proxy.
-struct Scene {
-    stock: Stock,
-    path: String,
-    proxy: Proxy,
-    admin: Admin,
-}
-
-impl Scene {
-    async fn open() -> Result<Self> {
-        let server = zookeeper::shared().await;
-        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let admin = Admin::connect(server.address()).await?;
-        let stock = Stock::open(proxy.address(), "multi-lock", &path).await?;
-        Ok(Scene { stock, path, proxy, admin })
-    }
-
-    /// What was sent about the locks, in its order.
-    fn sent(&self) -> Vec<Opcode> {
-        let about = Match::any().under(&self.path);
-        self.proxy.requests(&about).iter().map(|seen| seen.opcode).collect()
-    }
-
-    async fn until_sent(&self, count: usize) -> Result<()> {
-        eventually("all of it to be sent", async || Ok((self.sent().len() >= count).then_some(())))
-            .await
-    }
-}
-
 #[tokio::test]
 async fn each_lock_is_three_requests_and_all_are_given_back_by_one_more() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("multi-lock").await?;
     let (participant, _follower) = scene.stock.join()?;
     let names = json!({ "names": ["c", "a", "b"] });
     for operation in ["acquire", "try-acquire"] {
@@ -75,7 +43,7 @@ async fn each_lock_is_three_requests_and_all_are_given_back_by_one_more() -> Res
 
 #[tokio::test]
 async fn one_lock_costs_what_a_plain_lock_costs() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("multi-lock").await?;
     let (participant, _follower) = scene.stock.join()?;
     let names = json!({ "names": ["a"] });
     for _ in 0..2 {
@@ -90,7 +58,7 @@ async fn one_lock_costs_what_a_plain_lock_costs() -> Result<()> {
 
 #[tokio::test]
 async fn an_attempt_that_fails_goes_no_further_and_leaves_by_one_transaction() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("multi-lock").await?;
     let (participant, _follower) = scene.stock.join()?;
     let ahead = format!("{}/b/_c_other-lock-0000000000", scene.path);
     scene.admin.create(&ahead, b"").await?;
@@ -110,7 +78,7 @@ async fn an_attempt_that_fails_goes_no_further_and_leaves_by_one_transaction() -
 
 #[tokio::test]
 async fn who_holds_is_answered_again_or_refused_without_a_request() -> Result<()> {
-    let scene = Scene::open().await?;
+    let scene = Scene::open("multi-lock").await?;
     let (participant, _follower) = scene.stock.join()?;
     let names = json!({ "names": ["a", "b"] });
     let first = scene.stock.call_with(&participant, "acquire", &names).await?.value.unwrap();

@@ -3,51 +3,38 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 use wok_tests::admin::Admin;
-use wok_tests::proxy::{Action, Cut, Match, Proxy};
-use wok_tests::zookeeper;
+use wok_tests::proxy::Proxy;
+use wok_tests::{losses, zookeeper};
 
 use super::commands::{ONCE, call, program};
 
-const ACTIONS: [Action; 3] = [
-    Action::DropReplyAndCut(Cut::Reset),
-    Action::DropReplyAndCut(Cut::Fin),
-    Action::CutBefore(Cut::Reset),
-];
-
 /// Calls it with the fault at each of its requests, on a queue in which `before` are. Answers how many
 /// faults struck; `left` is what must be in the queue afterwards, the oldest first.
-async fn strike(before: &str, arguments: &[&str], says: &str, left: &[&str]) -> Result<u32> {
+async fn strike(before: &str, arguments: &[&str], says: &str, left: &[&str]) -> Result<usize> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;
-    let mut struck = 0;
-    for action in ACTIONS {
-        for nth in 1.. {
-            let path = zookeeper::unique_path();
-            call(&path, &["put-all", before]).await?;
-            let proxy = Proxy::start(server.address())?;
-            let fault = proxy.inject(Match::any().under(&path).nth(nth), action);
-            let ended = program(proxy.address(), &path, arguments)?.run().await?;
-            let what = format!("{action:?}, {nth}: {ended:?}");
-            assert_eq!(ended.code(), Some(0), "{what}");
-            assert!(ended.stdout.contains(says), "{what}");
-            for directory in ["claims", "consumers", "markers"] {
-                let there =
-                    admin.children(&format!("{path}/{directory}")).await.unwrap_or_default();
-                assert_eq!(there, Vec::<String>::new(), "{directory}: {what}");
-            }
-            let there = call(&path, &["length"]).await?["items"].as_u64();
-            assert_eq!(there, Some(left.len() as u64), "{what}");
-            for expected in left {
-                let taken = call(&path, &["--config", ONCE, "take"]).await?;
-                assert_eq!(taken["data"], Value::from(*expected), "{what}");
-            }
-            if !fault.has_struck() {
-                break;
-            }
-            struck += 1;
+    losses::each(&losses::EVERY, async |loss| {
+        let path = zookeeper::unique_path();
+        call(&path, &["put-all", before]).await?;
+        let proxy = Proxy::start(server.address())?;
+        let fault = loss.befall(&proxy, &path);
+        let ended = program(proxy.address(), &path, arguments)?.run().await?;
+        let what = format!("{loss}: {ended:?}");
+        assert_eq!(ended.code(), Some(0), "{what}");
+        assert!(ended.stdout.contains(says), "{what}");
+        for directory in ["claims", "consumers", "markers"] {
+            let there = admin.children(&format!("{path}/{directory}")).await.unwrap_or_default();
+            assert_eq!(there, Vec::<String>::new(), "{directory}: {what}");
         }
-    }
-    Ok(struck)
+        let there = call(&path, &["length"]).await?["items"].as_u64();
+        assert_eq!(there, Some(left.len() as u64), "{what}");
+        for expected in left {
+            let taken = call(&path, &["--config", ONCE, "take"]).await?;
+            assert_eq!(taken["data"], Value::from(*expected), "{what}");
+        }
+        Ok(fault.has_struck())
+    })
+    .await
 }
 
 /// Every client that repeats a create on `ConnectionLoss` puts the item in twice.

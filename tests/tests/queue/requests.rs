@@ -7,66 +7,52 @@ use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::patience::eventually;
 use wok_tests::proxy::{Match, Proxy};
-use wok_tests::stock::Stock;
+use wok_tests::scene::Scene;
 use wok_tests::zookeeper;
 
 use super::commands::{ONCE, call, program};
 
-/// A queue behind a proxy that counts.
-struct Counted {
-    proxy: Proxy,
-    path: String,
-    stock: Stock,
+async fn open(config: Value) -> Result<Scene> {
+    Ok(Scene::open("queue").await?.configured(config))
 }
 
-impl Counted {
-    async fn open(config: Value) -> Result<Counted> {
-        let server = zookeeper::shared().await;
-        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let stock = Stock::open(proxy.address(), "queue", &path).await?.configured(config);
-        Ok(Counted { proxy, path, stock })
-    }
-
-    /// The operation's answer, and what was sent for it.
-    async fn call(
-        &self,
-        participant: &Participant,
-        operation: &str,
-        arguments: Value,
-    ) -> Result<(Value, Vec<Opcode>)> {
-        self.proxy.clear_log();
-        let answer = self.stock.call_with(participant, operation, &arguments).await?;
-        let about = Match::any().under(&self.path);
-        let sent = self.proxy.requests(&about).iter().map(|seen| seen.opcode).collect();
-        Ok((answer.value.unwrap(), sent))
-    }
+/// The operation's answer, and what was sent for it.
+async fn counted(
+    queue: &Scene,
+    participant: &Participant,
+    operation: &str,
+    arguments: Value,
+) -> Result<(Value, Vec<Opcode>)> {
+    queue.proxy.clear_log();
+    let answer = queue.value(participant, operation, arguments).await?;
+    Ok((answer, queue.sent()))
 }
 
 #[tokio::test]
 async fn a_put_is_one_request_and_so_is_one_of_many() -> Result<()> {
-    let queue = Counted::open(json!({})).await?;
+    let queue = open(json!({})).await?;
     let (participant, _follower) = queue.stock.join()?;
     // The first one makes the directories and the marker.
-    queue.call(&participant, "put", json!({ "data": "first" })).await?;
-    let (_, sent) = queue.call(&participant, "put", json!({ "data": "second" })).await?;
+    counted(&queue, &participant, "put", json!({ "data": "first" })).await?;
+    let (_, sent) = counted(&queue, &participant, "put", json!({ "data": "second" })).await?;
     assert_eq!(sent, [Opcode::Multi]);
     let items: Vec<String> = (0..64).map(|number| number.to_string()).collect();
-    let (_, sent) = queue.call(&participant, "put-all", json!({ "items": items })).await?;
+    let (_, sent) = counted(&queue, &participant, "put-all", json!({ "items": items })).await?;
     assert_eq!(sent, [Opcode::Multi]);
     Ok(())
 }
 
 #[tokio::test]
 async fn a_take_at_most_once_is_a_read_and_a_transaction() -> Result<()> {
-    let queue = Counted::open(json!({ "delivery": "at-most-once" })).await?;
+    let queue = open(json!({ "delivery": "at-most-once" })).await?;
     let (participant, _follower) = queue.stock.join()?;
-    queue.call(&participant, "put-all", json!({ "items": ["a", "b", "c", "d"] })).await?;
-    let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
+    counted(&queue, &participant, "put-all", json!({ "items": ["a", "b", "c", "d"] })).await?;
+    let (taken, sent) = counted(&queue, &participant, "take", json!({})).await?;
     assert_eq!(taken["data"], "a");
     assert_eq!(sent, [Opcode::GetChildren2, Opcode::GetChildren2, Opcode::GetData, Opcode::Multi]);
-    let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
+    let (taken, sent) = counted(&queue, &participant, "take", json!({})).await?;
     assert_eq!((&taken["data"], sent), (&json!("b"), vec![Opcode::GetData, Opcode::Multi]));
-    let (taken, sent) = queue.call(&participant, "take-many", json!({})).await?;
+    let (taken, sent) = counted(&queue, &participant, "take-many", json!({})).await?;
     assert_eq!(taken.as_array().map(Vec::len), Some(2));
     let looks = [Opcode::Exists, Opcode::Exists, Opcode::GetData, Opcode::GetData, Opcode::Multi];
     assert_eq!(sent, looks);
@@ -75,22 +61,22 @@ async fn a_take_at_most_once_is_a_read_and_a_transaction() -> Result<()> {
 
 #[tokio::test]
 async fn a_take_at_least_once_and_its_ack_are_four_requests() -> Result<()> {
-    let queue = Counted::open(json!({})).await?;
+    let queue = open(json!({})).await?;
     let (participant, _follower) = queue.stock.join()?;
-    queue.call(&participant, "put-all", json!({ "items": ["a", "b", "c"] })).await?;
-    queue.call(&participant, "take", json!({})).await?;
+    counted(&queue, &participant, "put-all", json!({ "items": ["a", "b", "c"] })).await?;
+    counted(&queue, &participant, "take", json!({})).await?;
     // Asked again, it answers the same.
-    let (again, sent) = queue.call(&participant, "take", json!({})).await?;
+    let (again, sent) = counted(&queue, &participant, "take", json!({})).await?;
     assert_eq!(
         (&again["data"], &again["attempt"], sent),
         (&json!("a"), &json!(1), vec![Opcode::GetData])
     );
-    queue.call(&participant, "ack", json!({})).await?;
-    let (taken, sent) = queue.call(&participant, "take", json!({})).await?;
+    counted(&queue, &participant, "ack", json!({})).await?;
+    let (taken, sent) = counted(&queue, &participant, "take", json!({})).await?;
     // The second read watches the claim, behind the transaction.
     let expected = vec![Opcode::GetData, Opcode::Multi, Opcode::GetData];
     assert_eq!((&taken["data"], sent), (&json!("b"), expected));
-    let (_, sent) = queue.call(&participant, "reject", json!({})).await?;
+    let (_, sent) = counted(&queue, &participant, "reject", json!({})).await?;
     assert_eq!(sent, [Opcode::Multi]);
     Ok(())
 }

@@ -1,66 +1,23 @@
 //! What it costs, counted by a proxy, and what is refused without a request.
 
 use anyhow::{Context, Result};
-use wok::participant::{Answer, Follower, Participant};
-use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
-use wok_tests::proxy::{Action, Match, Proxy};
-use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
-
-/// The lock at a fresh path, with a session behind a proxy.
-struct Scene {
-    stock: Stock,
-    path: String,
-    proxy: Proxy,
-    admin: Admin,
-}
-
-impl Scene {
-    async fn open() -> Result<Self> {
-        let server = zookeeper::shared().await;
-        let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
-        let admin = Admin::connect(server.address()).await?;
-        let stock = Stock::open(proxy.address(), "read-write-lock", &path).await?;
-        Ok(Scene { stock, path, proxy, admin })
-    }
-
-    fn join(&self) -> Result<(Participant, Follower)> {
-        self.stock.join()
-    }
-
-    async fn call(&self, participant: &Participant, operation: &str) -> Result<Answer> {
-        self.stock.call(participant, operation).await
-    }
-
-    fn about(&self) -> Match {
-        Match::any().under(&self.path)
-    }
-
-    /// What was sent about the lock, in its order.
-    fn sent(&self) -> Vec<Opcode> {
-        self.proxy.requests(&self.about()).iter().map(|seen| seen.opcode).collect()
-    }
-
-    async fn until_sent(&self, count: usize) -> Result<()> {
-        eventually("all of it to be sent", async || Ok((self.sent().len() >= count).then_some(())))
-            .await
-    }
-}
+use wok_tests::proxy::{Action, Match};
+use wok_tests::scene::Scene;
 
 #[tokio::test]
 async fn acquire_and_release_are_four_requests_in_two_round_trips() -> Result<()> {
-    let scene = Scene::open().await?;
-    let (participant, _follower) = scene.join()?;
+    let scene = Scene::open("read-write-lock").await?;
+    let (participant, _follower) = scene.stock.join()?;
     for operation in ["acquire-read", "acquire-write", "try-acquire-read", "try-acquire-write"] {
         // The first of all makes the directory.
-        scene.call(&participant, "acquire-read").await?.value.unwrap();
-        scene.call(&participant, "release").await?.value.unwrap();
+        scene.stock.call(&participant, "acquire-read").await?.value.unwrap();
+        scene.stock.call(&participant, "release").await?.value.unwrap();
         scene.proxy.clear_log();
         // While no reply comes, all that one round trip takes is sent.
         scene.proxy.inject(scene.about(), Action::StallReplies);
-        let acquired = scene.call(&participant, operation);
+        let acquired = scene.stock.call(&participant, operation);
         let let_go = async {
             scene.until_sent(2).await?;
             let first_trip = scene.sent();
@@ -70,7 +27,7 @@ async fn acquire_and_release_are_four_requests_in_two_round_trips() -> Result<()
         let (acquired, first_trip) = tokio::try_join!(acquired, let_go)?;
         assert!(acquired.claim.is_some(), "{operation}: {acquired:?}");
         assert_eq!(first_trip, [Opcode::Create2, Opcode::GetChildren2], "{operation}");
-        scene.call(&participant, "release").await?.value.unwrap();
+        scene.stock.call(&participant, "release").await?.value.unwrap();
         // The watch on the own znode is armed behind the grant; nobody waits for it.
         let expected = [Opcode::Create2, Opcode::GetChildren2, Opcode::GetData, Opcode::Delete];
         assert_eq!(scene.sent(), expected, "{operation}");
@@ -80,18 +37,18 @@ async fn acquire_and_release_are_four_requests_in_two_round_trips() -> Result<()
 
 #[tokio::test]
 async fn an_upgrade_is_refused_at_once_and_costs_nothing() -> Result<()> {
-    let scene = Scene::open().await?;
-    let (one, _its_follower) = scene.join()?;
-    let (other, _the_others) = scene.join()?;
+    let scene = Scene::open("read-write-lock").await?;
+    let (one, _its_follower) = scene.stock.join()?;
+    let (other, _the_others) = scene.stock.join()?;
     for participant in [&one, &other] {
-        scene.call(participant, "acquire-read").await?.value.unwrap();
+        scene.stock.call(participant, "acquire-read").await?.value.unwrap();
     }
     let creates = || scene.proxy.requests(&Match::creates().under(&scene.path)).len();
     let so_far = creates();
     for participant in [&one, &other] {
         for operation in ["acquire-write", "try-acquire-write"] {
             let before = scene.admin.children(&scene.path).await?;
-            let refused = scene.call(participant, operation).await?;
+            let refused = scene.stock.call(participant, operation).await?;
             let error = refused.value.unwrap_err();
             let told = error["invalid"].as_str().with_context(|| error.to_string())?;
             assert!(told.contains("release it first"), "{told}");
@@ -100,17 +57,17 @@ async fn an_upgrade_is_refused_at_once_and_costs_nothing() -> Result<()> {
         }
     }
     assert_eq!(creates(), so_far, "nobody stood in line to write");
-    scene.call(&other, "release").await?.value.unwrap();
-    let again = scene.call(&one, "downgrade").await?;
+    scene.stock.call(&other, "release").await?.value.unwrap();
+    let again = scene.stock.call(&one, "downgrade").await?;
     assert_eq!(again.value.unwrap()["mode"], "read");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_downgrade_of_nothing_is_refused() -> Result<()> {
-    let scene = Scene::open().await?;
-    let (participant, _follower) = scene.join()?;
-    let refused = scene.call(&participant, "downgrade").await?;
+    let scene = Scene::open("read-write-lock").await?;
+    let (participant, _follower) = scene.stock.join()?;
+    let refused = scene.stock.call(&participant, "downgrade").await?;
     assert_eq!(refused.value.unwrap_err()["invalid"], "downgrade: the lock is not held");
     assert_eq!(scene.sent(), []);
     Ok(())
@@ -118,9 +75,10 @@ async fn a_downgrade_of_nothing_is_refused() -> Result<()> {
 
 #[tokio::test]
 async fn a_downgrade_is_one_round_trip_though_something_depends_on_the_claim() -> Result<()> {
-    let scene = Scene::open().await?;
-    let (participant, _follower) = scene.join()?;
-    let writing = scene.call(&participant, "acquire-write").await?.claim.context("the lock")?;
+    let scene = Scene::open("read-write-lock").await?;
+    let (participant, _follower) = scene.stock.join()?;
+    let writing =
+        scene.stock.call(&participant, "acquire-write").await?.claim.context("the lock")?;
     // As for a command: a claim that is given up waits for what depends on it.
     let _command = participant.depend(&writing).context("the lock")?;
     // Behind it: a writer that must not get in.
@@ -129,7 +87,7 @@ async fn a_downgrade_is_one_round_trip_though_something_depends_on_the_claim() -
     scene.until_sent(3).await?;
     scene.proxy.clear_log();
     scene.proxy.inject(scene.about(), Action::StallReplies);
-    let downgraded = scene.call(&participant, "downgrade");
+    let downgraded = scene.stock.call(&participant, "downgrade");
     let let_go = async {
         scene.until_sent(2).await?;
         let one_trip = scene.sent();
@@ -153,13 +111,13 @@ async fn a_downgrade_is_one_round_trip_though_something_depends_on_the_claim() -
 async fn readers_that_give_back_at_once_do_not_wait_for_what_confirms_their_claims() -> Result<()> {
     // More than may read at a time what nobody knows the size of.
     const READERS: usize = 24;
-    let scene = Scene::open().await?;
-    let (writer, _follower) = scene.join()?;
-    scene.call(&writer, "acquire-write").await?.value.unwrap();
-    let readers: Vec<_> = (0..READERS).map(|_| scene.join()).collect::<Result<_>>()?;
+    let scene = Scene::open("read-write-lock").await?;
+    let (writer, _follower) = scene.stock.join()?;
+    scene.stock.call(&writer, "acquire-write").await?.value.unwrap();
+    let readers: Vec<_> = (0..READERS).map(|_| scene.stock.join()).collect::<Result<_>>()?;
     let lines = readers.iter().map(|(reader, _)| async {
-        scene.call(reader, "acquire-read").await?.value.unwrap();
-        scene.call(reader, "release").await?.value.unwrap();
+        scene.stock.call(reader, "acquire-read").await?.value.unwrap();
+        scene.stock.call(reader, "release").await?.value.unwrap();
         anyhow::Ok(())
     });
     let hand_over = async {
@@ -172,7 +130,7 @@ async fn readers_that_give_back_at_once_do_not_wait_for_what_confirms_their_clai
         .await?;
         // No reply comes to what confirms the readers' claims, until all have gone on without it.
         scene.proxy.inject(about, Action::StallReplies);
-        scene.call(&writer, "release").await?.value.unwrap();
+        scene.stock.call(&writer, "release").await?.value.unwrap();
         eventually("the claims to be confirmed", async || {
             let sent = scene.sent().iter().filter(|it| **it == Opcode::GetData).count();
             Ok((sent >= reads + 16).then_some(()))

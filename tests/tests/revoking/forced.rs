@@ -9,19 +9,19 @@ use wok_tests::frames::Opcode;
 use wok_tests::patience::within;
 use wok_tests::proxy::Match;
 
-use super::scene::{Scene, by_release, path_of};
+use super::scene::{beside, by_release, open, path_of, revoke};
 
 #[tokio::test]
 async fn who_does_not_give_way_in_time_is_forced_and_told_that_it_has_lost() -> Result<()> {
-    let scene = Scene::open("lock", by_release()).await?;
-    let forceful = scene.beside("lock", json!({ "force-after-ms": 400 })).await?;
+    let scene = open("lock", by_release()).await?;
+    let forceful = beside(&scene, "lock", json!({ "force-after-ms": 400 })).await?;
     let (holder, mut follower) = scene.stock.join()?;
     let (next, _nexts_follower) = scene.stock.join()?;
     let (urgent, _urgents_follower) = forceful.stock.join()?;
-    let path = path_of(&scene.call(&holder, "acquire").await?)?;
+    let path = path_of(&scene.stock.call(&holder, "acquire").await?)?;
     let began = Instant::now();
-    let waiting = scene.call(&next, "acquire");
-    let forcing = forceful.revoke(&urgent, &path);
+    let waiting = scene.stock.call(&next, "acquire");
+    let forcing = revoke(&forceful, &urgent, &path);
     let (granted, forced) = tokio::try_join!(waiting, forcing)?;
     assert_eq!(forced.value.unwrap(), "forced");
     // Time is what is promised here.
@@ -43,14 +43,14 @@ async fn who_does_not_give_way_in_time_is_forced_and_told_that_it_has_lost() -> 
 
 #[tokio::test]
 async fn who_gives_way_before_is_not_forced_and_neither_is_the_next() -> Result<()> {
-    let scene = Scene::open("lock", json!({ "revocable": true })).await?;
-    let forceful = scene.beside("lock", json!({ "force-after-ms": 3_600_000 })).await?;
+    let scene = open("lock", json!({ "revocable": true })).await?;
+    let forceful = beside(&scene, "lock", json!({ "force-after-ms": 3_600_000 })).await?;
     let (holder, _follower) = scene.stock.join()?;
     let (next, _nexts_follower) = scene.stock.join()?;
     let (urgent, _urgents_follower) = forceful.stock.join()?;
-    let path = path_of(&scene.call(&holder, "acquire").await?)?;
-    let waiting = scene.call(&next, "acquire");
-    let asking = forceful.revoke(&urgent, &path);
+    let path = path_of(&scene.stock.call(&holder, "acquire").await?)?;
+    let waiting = scene.stock.call(&next, "acquire");
+    let asking = revoke(&forceful, &urgent, &path);
     let (granted, asked) = tokio::try_join!(waiting, asking)?;
     assert_eq!(asked.value.unwrap(), "gone");
     granted.claim.context("the lock")?;
@@ -67,7 +67,7 @@ async fn times_that_mean_nothing_are_refused_when_the_recipe_is_joined() -> Resu
         (json!({ "consent": "at-once" }), "consent: nobody asks"),
     ] {
         for recipe in ["lock", "read-write-lock"] {
-            let scene = Scene::open(recipe, config.clone()).await?;
+            let scene = open(recipe, config.clone()).await?;
             let (_participant, mut follower) = scene.stock.join()?;
             let ended = async {
                 let mut last = None;

@@ -6,23 +6,23 @@ use wok_tests::frames::Opcode;
 use wok_tests::patience::eventually;
 use wok_tests::proxy::Action;
 
-use super::scene::{Scene, asked, by_release, path_of};
+use super::scene::{asked, by_release, data, open, path_of, revoke};
 
 const RECIPE: &str = "read-write-lock";
 
 #[tokio::test]
 async fn readers_that_are_asked_give_way_to_a_writer() -> Result<()> {
-    let scene = Scene::open(RECIPE, json!({ "revocable": true })).await?;
+    let scene = open(RECIPE, json!({ "revocable": true })).await?;
     let (one, mut its_follower) = scene.stock.join()?;
     let (other, mut others_follower) = scene.stock.join()?;
     let (writer, _writers_follower) = scene.stock.join()?;
     let (urgent, _urgents_follower) = scene.stock.join()?;
-    let first = path_of(&scene.call(&one, "acquire-read").await?)?;
-    let second = path_of(&scene.call(&other, "acquire-read").await?)?;
-    let writing = scene.call(&writer, "acquire-write");
+    let first = path_of(&scene.stock.call(&one, "acquire-read").await?)?;
+    let second = path_of(&scene.stock.call(&other, "acquire-read").await?)?;
+    let writing = scene.stock.call(&writer, "acquire-write");
     let asking = async {
         for path in [&first, &second] {
-            assert_eq!(scene.revoke(&urgent, path).await?.value.unwrap(), "asked");
+            assert_eq!(revoke(&scene, &urgent, path).await?.value.unwrap(), "asked");
         }
         assert_eq!(asked(&mut its_follower).await?, first);
         assert_eq!(asked(&mut others_follower).await?, second);
@@ -36,16 +36,16 @@ async fn readers_that_are_asked_give_way_to_a_writer() -> Result<()> {
 
 #[tokio::test]
 async fn a_writer_that_was_asked_is_asked_as_a_reader_too() -> Result<()> {
-    let scene = Scene::open(RECIPE, by_release()).await?;
+    let scene = open(RECIPE, by_release()).await?;
     let (holder, mut follower) = scene.stock.join()?;
     let (urgent, _urgents_follower) = scene.stock.join()?;
-    let writing = path_of(&scene.call(&holder, "acquire-write").await?)?;
-    let owner = scene.data(&writing).await?;
-    scene.revoke(&urgent, &writing).await?.value.unwrap();
+    let writing = path_of(&scene.stock.call(&holder, "acquire-write").await?)?;
+    let owner = data(&scene, &writing).await?;
+    revoke(&scene, &urgent, &writing).await?.value.unwrap();
     assert_eq!(asked(&mut follower).await?, writing);
-    let reading = path_of(&scene.call(&holder, "downgrade").await?)?;
+    let reading = path_of(&scene.stock.call(&holder, "downgrade").await?)?;
     assert_ne!(reading, writing);
-    assert_eq!(scene.data(&reading).await?, format!("{owner}\n__REVOKE__"));
+    assert_eq!(data(&scene, &reading).await?, format!("{owner}\n__REVOKE__"));
     assert_eq!(asked(&mut follower).await?, reading);
     assert!(holder.holds());
     Ok(())
@@ -54,13 +54,13 @@ async fn a_writer_that_was_asked_is_asked_as_a_reader_too() -> Result<()> {
 /// The request comes when the holder has read its znode and not yet replaced it.
 #[tokio::test]
 async fn a_request_in_the_middle_of_a_downgrade_is_not_lost() -> Result<()> {
-    let scene = Scene::open(RECIPE, by_release()).await?;
+    let scene = open(RECIPE, by_release()).await?;
     let (holder, mut follower) = scene.stock.join()?;
-    let writing = path_of(&scene.call(&holder, "acquire-write").await?)?;
+    let writing = path_of(&scene.stock.call(&holder, "acquire-write").await?)?;
     // The first multi does not arrive until the request is there.
     let is_multi = scene.about().and(|seen| seen.opcode == Opcode::Multi);
     let fault = scene.proxy.inject(is_multi, Action::StallRequests);
-    let downgrading = scene.call(&holder, "downgrade");
+    let downgrading = scene.stock.call(&holder, "downgrade");
     let asking = async {
         fault.struck().await?;
         scene.admin.set(&format!("{}{writing}", scene.path), b"somebody\n__REVOKE__").await?;
@@ -69,7 +69,7 @@ async fn a_request_in_the_middle_of_a_downgrade_is_not_lost() -> Result<()> {
     };
     let (downgraded, ()) = tokio::try_join!(downgrading, asking)?;
     let reading = path_of(&downgraded)?;
-    assert_eq!(scene.data(&reading).await?, "somebody\n__REVOKE__");
+    assert_eq!(data(&scene, &reading).await?, "somebody\n__REVOKE__");
     eventually("the reader to be told", async || {
         Ok((asked(&mut follower).await? == reading).then_some(()))
     })
@@ -80,12 +80,12 @@ async fn a_request_in_the_middle_of_a_downgrade_is_not_lost() -> Result<()> {
 
 #[tokio::test]
 async fn a_read_write_lock_that_is_revocable_takes_as_many_requests() -> Result<()> {
-    let scene = Scene::open(RECIPE, json!({ "revocable": true })).await?;
+    let scene = open(RECIPE, json!({ "revocable": true })).await?;
     let (participant, _follower) = scene.stock.join()?;
     for operation in ["acquire-read", "acquire-write", "acquire-read"] {
         scene.proxy.clear_log();
-        scene.call(&participant, operation).await?.claim.context("the lock")?;
-        scene.call(&participant, "release").await?.value.unwrap();
+        scene.stock.call(&participant, operation).await?.claim.context("the lock")?;
+        scene.stock.call(&participant, "release").await?.value.unwrap();
     }
     let sent = scene.proxy.requests(&scene.about());
     let sent: Vec<Opcode> = sent.iter().map(|seen| seen.opcode).collect();

@@ -3,21 +3,22 @@
 use anyhow::{Context, Result};
 use serde_json::json;
 use wok_tests::frames::Opcode;
+use wok_tests::losses;
 use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Match};
 
-use super::scene::{Scene, asked, by_release, path_of};
+use super::scene::{asked, beside, by_release, data, open, path_of, revoke};
 
 #[tokio::test]
 async fn a_lock_that_is_revocable_takes_as_many_requests_as_one_that_is_not() -> Result<()> {
     for config in [json!({}), json!({ "revocable": true })] {
-        let scene = Scene::open("lock", config.clone()).await?;
+        let scene = open("lock", config.clone()).await?;
         let (participant, _follower) = scene.stock.join()?;
         for operation in ["acquire", "acquire", "try-acquire"] {
             // The first of all makes the directory.
             scene.proxy.clear_log();
-            scene.call(&participant, operation).await?.claim.context("the lock")?;
-            scene.call(&participant, "release").await?.value.unwrap();
+            scene.stock.call(&participant, operation).await?.claim.context("the lock")?;
+            scene.stock.call(&participant, "release").await?.value.unwrap();
         }
         let sent = scene.proxy.requests(&scene.about());
         let sent: Vec<Opcode> = sent.iter().map(|seen| seen.opcode).collect();
@@ -29,46 +30,46 @@ async fn a_lock_that_is_revocable_takes_as_many_requests_as_one_that_is_not() ->
 
 #[tokio::test]
 async fn a_holder_that_consents_by_release_is_told_and_keeps_the_lock_until_then() -> Result<()> {
-    let scene = Scene::open("lock", by_release()).await?;
+    let scene = open("lock", by_release()).await?;
     let (holder, mut its_follower) = scene.stock.join()?;
     let (urgent, _follower) = scene.stock.join()?;
-    let path = path_of(&scene.call(&holder, "acquire").await?)?;
-    let owner = scene.data(&path).await?;
+    let path = path_of(&scene.stock.call(&holder, "acquire").await?)?;
+    let owner = data(&scene, &path).await?;
 
-    let answer = scene.revoke(&urgent, &path).await?;
+    let answer = revoke(&scene, &urgent, &path).await?;
     assert_eq!(answer.value.unwrap(), "asked");
     assert_eq!(asked(&mut its_follower).await?, path);
-    assert_eq!(scene.data(&path).await?, format!("{owner}\n__REVOKE__"));
-    let line = scene.call(&urgent, "contenders").await?.value.unwrap();
+    assert_eq!(data(&scene, &path).await?, format!("{owner}\n__REVOKE__"));
+    let line = scene.stock.call(&urgent, "contenders").await?.value.unwrap();
     assert_eq!(line, json!([{ "path": path, "owner": owner, "is-holder": true }]));
     assert!(holder.holds());
 
     // Asked again it has nothing new to write.
     scene.proxy.clear_log();
-    assert_eq!(scene.revoke(&urgent, &path).await?.value.unwrap(), "asked");
+    assert_eq!(revoke(&scene, &urgent, &path).await?.value.unwrap(), "asked");
     assert!(scene.proxy.requests(&Match::opcode(Opcode::SetData)).is_empty());
-    scene.call(&holder, "release").await?.value.unwrap();
-    let gone = scene.revoke(&urgent, &path).await?;
+    scene.stock.call(&holder, "release").await?.value.unwrap();
+    let gone = revoke(&scene, &urgent, &path).await?;
     assert_eq!(gone.value.unwrap_err(), "no-node");
     Ok(())
 }
 
 #[tokio::test]
 async fn a_request_to_one_that_waits_is_told_when_its_turn_comes() -> Result<()> {
-    let scene = Scene::open("lock", by_release()).await?;
+    let scene = open("lock", by_release()).await?;
     let (first, _its_follower) = scene.stock.join()?;
     let (second, mut follower) = scene.stock.join()?;
     let (urgent, _urgents_follower) = scene.stock.join()?;
-    scene.call(&first, "acquire").await?.claim.context("the lock")?;
-    let waiting = scene.call(&second, "acquire");
+    scene.stock.call(&first, "acquire").await?.claim.context("the lock")?;
+    let waiting = scene.stock.call(&second, "acquire");
     let asking = async {
         let path = eventually("the second in line", async || {
-            let line = scene.call(&urgent, "contenders").await?.value.unwrap();
+            let line = scene.stock.call(&urgent, "contenders").await?.value.unwrap();
             Ok(line[1]["path"].as_str().map(str::to_owned))
         })
         .await?;
-        assert_eq!(scene.revoke(&urgent, &path).await?.value.unwrap(), "asked");
-        scene.call(&first, "release").await?.value.unwrap();
+        assert_eq!(revoke(&scene, &urgent, &path).await?.value.unwrap(), "asked");
+        scene.stock.call(&first, "release").await?.value.unwrap();
         anyhow::Ok(path)
     };
     let (granted, path) = tokio::try_join!(waiting, asking)?;
@@ -81,15 +82,15 @@ async fn a_request_to_one_that_waits_is_told_when_its_turn_comes() -> Result<()>
 /// Between the create and the first read of the own znode nobody watches it.
 #[tokio::test]
 async fn a_request_before_the_first_look_is_not_missed() -> Result<()> {
-    let scene = Scene::open("lock", by_release()).await?;
+    let scene = open("lock", by_release()).await?;
     let (holder, mut follower) = scene.stock.join()?;
     // The first of all makes the directory.
-    scene.call(&holder, "acquire").await?.value.unwrap();
-    scene.call(&holder, "release").await?.value.unwrap();
+    scene.stock.call(&holder, "acquire").await?.value.unwrap();
+    scene.stock.call(&holder, "release").await?.value.unwrap();
     // The list behind the create is on its way back while somebody asks.
     let listing = Match::opcode(Opcode::GetChildren2).under(&scene.path);
     let fault = scene.proxy.inject(listing, Action::StallReplies);
-    let acquiring = scene.call(&holder, "acquire");
+    let acquiring = scene.stock.call(&holder, "acquire");
     let asking = async {
         fault.struck().await?;
         let name = eventually("the contender", async || {
@@ -108,9 +109,9 @@ async fn a_request_before_the_first_look_is_not_missed() -> Result<()> {
 
 #[tokio::test]
 async fn a_request_while_the_connection_is_lost_is_told_when_it_is_back() -> Result<()> {
-    let scene = Scene::open("lock", by_release()).await?;
+    let scene = open("lock", by_release()).await?;
     let (holder, mut follower) = scene.stock.join()?;
-    let path = path_of(&scene.call(&holder, "acquire").await?)?;
+    let path = path_of(&scene.stock.call(&holder, "acquire").await?)?;
     scene.proxy.refuse();
     scene.proxy.cut_all(Cut::Reset);
     scene.admin.set(&format!("{}{path}", scene.path), b"somebody\n__REVOKE__").await?;
@@ -125,20 +126,20 @@ async fn a_request_while_the_connection_is_lost_is_told_when_it_is_back() -> Res
 async fn a_request_that_takes_the_owners_place_is_heard_and_the_owner_written_back() -> Result<()> {
     for (format, word) in [("curator", "__REVOKE__"), ("kazoo", "unlock")] {
         let config = json!({ "revocable": true, "consent": "by-release", "format": format });
-        let scene = Scene::open("lock", config).await?;
+        let scene = open("lock", config).await?;
         let (holder, mut follower) = scene.stock.join()?;
-        let path = path_of(&scene.call(&holder, "acquire").await?)?;
-        let owner = scene.data(&path).await?;
+        let path = path_of(&scene.stock.call(&holder, "acquire").await?)?;
+        let owner = data(&scene, &path).await?;
         for _ in 0..2 {
             scene.admin.set(&format!("{}{path}", scene.path), word.as_bytes()).await?;
             assert_eq!(asked(&mut follower).await?, path);
             eventually("the owner to be written back", async || {
-                Ok((scene.data(&path).await? == format!("{owner}\n{word}")).then_some(()))
+                Ok((data(&scene, &path).await? == format!("{owner}\n{word}")).then_some(()))
             })
             .await?;
         }
         // What it has written itself is no other request.
-        scene.call(&holder, "release").await?.value.unwrap();
+        scene.stock.call(&holder, "release").await?.value.unwrap();
         holder.leave();
         let left = async {
             let mut told = Vec::new();
@@ -155,34 +156,25 @@ async fn a_request_that_takes_the_owners_place_is_heard_and_the_owner_written_ba
 
 #[tokio::test]
 async fn a_request_is_made_once_whichever_of_its_requests_or_replies_is_lost() -> Result<()> {
-    let holding = Scene::open("lock", by_release()).await?;
+    let holding = open("lock", by_release()).await?;
     let (holder, mut follower) = holding.stock.join()?;
-    let mut played = 0;
-    for action in [
-        Action::DropReplyAndCut(Cut::Reset),
-        Action::DropReplyAndCut(Cut::Fin),
-        Action::CutBefore(Cut::Reset),
-    ] {
-        for nth in 1.. {
-            let path = path_of(&holding.call(&holder, "acquire").await?)?;
-            let owner = holding.data(&path).await?;
-            let asking = holding.beside("lock", json!({})).await?;
-            let (urgent, _urgents_follower) = asking.stock.join()?;
-            let fault = asking.proxy.inject(asking.about().nth(nth), action);
-            let answer = asking.revoke(&urgent, &path).await?;
-            assert_eq!(answer.value.unwrap(), "asked", "{action:?}, {nth}");
-            assert_eq!(asked(&mut follower).await?, path, "{action:?}, {nth}");
-            let (data, stat) =
-                asking.admin.get(&format!("{}{path}", asking.path)).await?.context("the holder")?;
-            assert_eq!(String::from_utf8(data)?, format!("{owner}\n__REVOKE__"));
-            assert_eq!(stat.version, 1, "{action:?}, {nth}");
-            holding.call(&holder, "release").await?.value.unwrap();
-            if !fault.has_struck() {
-                break;
-            }
-            played += 1;
-        }
-    }
+    let played = losses::each(&losses::EVERY, async |loss| {
+        let path = path_of(&holding.stock.call(&holder, "acquire").await?)?;
+        let owner = data(&holding, &path).await?;
+        let asking = beside(&holding, "lock", json!({})).await?;
+        let (urgent, _urgents_follower) = asking.stock.join()?;
+        let fault = loss.befall(&asking.proxy, &asking.path);
+        let answer = revoke(&asking, &urgent, &path).await?;
+        assert_eq!(answer.value.unwrap(), "asked", "{loss}");
+        assert_eq!(asked(&mut follower).await?, path, "{loss}");
+        let (data, stat) =
+            asking.admin.get(&format!("{}{path}", asking.path)).await?.context("the holder")?;
+        assert_eq!(String::from_utf8(data)?, format!("{owner}\n__REVOKE__"));
+        assert_eq!(stat.version, 1, "{loss}");
+        holding.stock.call(&holder, "release").await?.value.unwrap();
+        Ok(fault.has_struck())
+    })
+    .await?;
     // The read and the write.
     assert!(played >= 3 * 2, "only {played} faults struck");
     Ok(())
@@ -190,16 +182,16 @@ async fn a_request_is_made_once_whichever_of_its_requests_or_replies_is_lost() -
 
 #[tokio::test]
 async fn what_is_no_contender_and_ones_own_znode_are_not_asked() -> Result<()> {
-    let scene = Scene::open("lock", json!({ "revocable": true })).await?;
+    let scene = open("lock", json!({ "revocable": true })).await?;
     let (holder, _follower) = scene.stock.join()?;
-    let own = path_of(&scene.call(&holder, "acquire").await?)?;
+    let own = path_of(&scene.stock.call(&holder, "acquire").await?)?;
     scene.admin.create(&format!("{}/config", scene.path), b"mine").await?;
     for path in ["/config", "/", "config", "/x-lock-0000000001/config", "//x-lock-0000000001", &own]
     {
-        let refused = scene.revoke(&holder, path).await?.value.unwrap_err();
+        let refused = revoke(&scene, &holder, path).await?.value.unwrap_err();
         assert!(refused["invalid"].is_string(), "{path}: {refused}");
     }
-    assert_eq!(scene.data("/config").await?, "mine");
+    assert_eq!(data(&scene, "/config").await?, "mine");
     assert!(holder.holds());
     Ok(())
 }

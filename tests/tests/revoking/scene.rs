@@ -1,63 +1,33 @@
-//! A stock lock at a fresh path, in the test's own process, with a session behind a proxy.
+//! What these tests do to a stock lock, and look at.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::participant::{Answer, Follower, Notice, Participant};
-use wok_tests::admin::Admin;
 use wok_tests::patience::within;
-use wok_tests::proxy::{Match, Proxy};
-use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::scene::Scene;
 
 /// Settings of a holder that is told, and gives the lock back when its application says so.
 pub(super) fn by_release() -> Value {
     json!({ "revocable": true, "consent": "by-release" })
 }
 
-pub(super) struct Scene {
-    pub(super) stock: Stock,
-    /// The lock's directory.
-    pub(super) path: String,
-    pub(super) proxy: Proxy,
-    pub(super) admin: Admin,
+pub(super) async fn open(recipe: &str, config: Value) -> Result<Scene> {
+    Ok(Scene::open(recipe).await?.configured(config))
 }
 
-impl Scene {
-    pub(super) async fn open(recipe: &str, config: Value) -> Result<Self> {
-        let path = zookeeper::unique_path();
-        Scene::open_at(recipe, config, path).await
-    }
+/// Another recipe at the same path, with a session and settings of its own.
+pub(super) async fn beside(scene: &Scene, recipe: &str, config: Value) -> Result<Scene> {
+    Ok(Scene::open_at(recipe, scene.path.clone()).await?.configured(config))
+}
 
-    pub(super) async fn open_at(recipe: &str, config: Value, path: String) -> Result<Self> {
-        let server = zookeeper::shared().await;
-        let proxy = Proxy::start(server.address())?;
-        let admin = Admin::connect(server.address()).await?;
-        let stock = Stock::open(proxy.address(), recipe, &path).await?.configured(config);
-        Ok(Scene { stock, path, proxy, admin })
-    }
+pub(super) async fn revoke(scene: &Scene, participant: &Participant, path: &str) -> Result<Answer> {
+    scene.stock.call_with(participant, "revoke", &json!({ "path": path })).await
+}
 
-    /// Another one at the same path, with a session and settings of its own.
-    pub(super) async fn beside(&self, recipe: &str, config: Value) -> Result<Self> {
-        Scene::open_at(recipe, config, self.path.clone()).await
-    }
-
-    pub(super) async fn call(&self, participant: &Participant, operation: &str) -> Result<Answer> {
-        self.stock.call(participant, operation).await
-    }
-
-    pub(super) async fn revoke(&self, participant: &Participant, path: &str) -> Result<Answer> {
-        self.stock.call_with(participant, "revoke", &json!({ "path": path })).await
-    }
-
-    pub(super) fn about(&self) -> Match {
-        Match::any().under(&self.path)
-    }
-
-    /// The data of a contender, by its path as the recipe tells it.
-    pub(super) async fn data(&self, path: &str) -> Result<String> {
-        let read = self.admin.get(&format!("{}{path}", self.path)).await?;
-        Ok(String::from_utf8(read.context("the contender's znode")?.0)?)
-    }
+/// The data of a contender, by its path as the recipe tells it.
+pub(super) async fn data(scene: &Scene, path: &str) -> Result<String> {
+    let read = scene.admin.get(&format!("{}{path}", scene.path)).await?;
+    Ok(String::from_utf8(read.context("the contender's znode")?.0)?)
 }
 
 /// The path of a grant, as the recipe tells it.
