@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt}
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use tokio::net::{UnixListener, UnixStream};
 
 /// Why a socket cannot be had.
@@ -48,6 +49,9 @@ pub enum BindError {
     #[error("`tls` in [api]: {0}")]
     Tls(String),
 }
+
+/// How many connections wait to be accepted: as many as the kernel allows by default.
+const BACKLOG: i32 = 4096;
 
 /// Where a user's host listens, and its clients look, unless they are told otherwise: `/run/wok` for
 /// root, else in the runtime directory of the XDG base directory specification, else in a directory
@@ -95,25 +99,33 @@ impl Socket {
         }
         let lock = lock(path).map_err(io)?.ok_or_else(|| BindError::InUse(path.to_owned()))?;
         remove_stale(path).await?;
-        // Under a name that nobody knows until its mode is right.
-        let hidden = directory.join(format!(".wok-{}.sock", std::process::id()));
-        fs::remove_file(&hidden).or_else(absent_is_well).map_err(io)?;
-        let listener = UnixListener::bind(&hidden).map_err(io)?;
-        let placed = fs::set_permissions(&hidden, fs::Permissions::from_mode(mode))
-            .and_then(|()| fs::rename(&hidden, path))
-            .and_then(|()| fs::symlink_metadata(path));
-        match placed {
+        let listener = listen(path, mode).map_err(io)?;
+        match fs::symlink_metadata(path) {
             Ok(metadata) => {
                 let (path, inode) = (path.to_owned(), metadata.ino());
                 Ok(Socket { listener, path, inode, _lock: lock })
             }
-            Err(source) => {
-                // It was made a moment ago; that it cannot be moved is what is told.
-                fs::remove_file(&hidden).ok();
-                Err(io(source))
-            }
+            Err(source) => Err(io(source)),
         }
     }
+}
+
+/// Listens on a file that nobody else may connect to at any moment: Linux gives the file the mode of
+/// the socket it is bound to, less what the umask takes.
+fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    // What the umask took.
+    let listener = fs::set_permissions(path, fs::Permissions::from_mode(mode))
+        .and_then(|()| Ok(rustix::net::listen(&socket, BACKLOG)?))
+        .and_then(|()| UnixListener::from_std(socket.into()));
+    if listener.is_err() {
+        // It was made a moment ago; that nobody can listen on it is what is told.
+        fs::remove_file(path).ok();
+    }
+    listener
 }
 
 impl Drop for Socket {
@@ -181,6 +193,18 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[tokio::test]
+    async fn a_name_as_long_as_a_socket_can_have_is_listened_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let more = 107 - directory.path().as_os_str().len() - 1;
+        let path = directory.path().join("s".repeat(more));
+        let socket = Socket::bind(&path, 0o600).await.unwrap();
+        assert!(UnixStream::connect(&path).await.is_ok());
+        drop(socket);
+        let longer = directory.path().join("s".repeat(more + 1));
+        assert!(matches!(Socket::bind(&longer, 0o600).await, Err(BindError::Io { .. })));
     }
 
     #[tokio::test]
