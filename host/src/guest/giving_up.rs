@@ -42,27 +42,45 @@ pub(super) struct GivingUp {
 }
 
 impl GivingUp {
-    /// Has the followers told once the session waits for what depends on the claim, and not before.
-    pub(super) fn telling<T>(
-        &self,
-        seat: Arc<Seat>,
-        request: impl Future<Output = T> + Send + 'static,
-    ) -> impl Future<Output = T> + Send + 'static {
-        let (voice, is_told) = (Arc::clone(&self.voice), Arc::clone(&self.is_told));
-        let claims: Vec<_> = self.claims.iter().map(|(path, _)| path.clone()).collect();
-        async move {
-            let told = async {
-                seat.until_waited_for().await;
-                is_told.store(true, Ordering::Release);
-                claims.iter().for_each(|path| voice.released(path));
-                pending::<Infallible>().await
-            };
-            tokio::select! {
-                biased;
-                answer = request => answer,
-                never = told => match never {},
-            }
+    /// What tells the followers while the requests are under way.
+    pub(super) fn telling(&self, seat: &Arc<Seat>) -> Telling {
+        Telling {
+            claims: self.claims.iter().map(|(path, _)| path.clone()).collect(),
+            seat: Arc::clone(seat),
+            voice: Arc::clone(&self.voice),
+            is_told: Arc::clone(&self.is_told),
         }
+    }
+}
+
+/// Tells the followers that claims are given up. A request is made of it where the errand is done: a
+/// future that is made before takes room on the component's stack, for as long as the component lives.
+pub(super) struct Telling {
+    claims: Vec<String>,
+    seat: Arc<Seat>,
+    voice: Arc<dyn Voice>,
+    is_told: Arc<AtomicBool>,
+}
+
+/// Has the followers told, if they are to be, once the session waits for what depends on the claims, and
+/// not before.
+pub(super) async fn told_beside<T>(
+    telling: Option<Telling>,
+    request: impl Future<Output = T>,
+) -> T {
+    let Some(Telling { claims, seat, voice, is_told }) = telling else {
+        return request.await;
+    };
+    let told = async {
+        seat.until_waited_for().await;
+        is_told.store(true, Ordering::Release);
+        claims.iter().for_each(|path| voice.released(path));
+        pending::<Infallible>().await
+    };
+    tokio::select! {
+        biased;
+        answer = request => answer,
+        never = told => match never {},
     }
 }
 

@@ -1,7 +1,6 @@
 //! The contract's `zookeeper`: `multi` and `pipeline`.
 
 use std::pin::pin;
-use std::sync::Arc;
 
 use wasmtime::Result;
 
@@ -10,6 +9,7 @@ use super::bindings::wok::recipe::zookeeper::{
     Committed, Contents, Error, MultiError, Reply, Request, WatchRequest, Write, Written,
 };
 use super::convert::{path_of, paths_of};
+use super::giving_up::told_beside;
 use super::state::State;
 use crate::session::{self, Fence, Watching};
 
@@ -69,16 +69,15 @@ impl State {
         let given_up = if claim.is_empty() { self.giving_up([&request]) } else { None };
         let (seat, scope) = self.seat_and_scope();
         let (writes, claim) = (writes.to_vec(), claim.to_vec());
-        let Some(given_up) = given_up else {
-            let errand =
-                || async move { unless_cancelled(&scope, pin!(seat.multi(writes, &claim))).await };
-            return self.run_errand("multi", paths, |_| None, errand).await;
+        let telling = given_up.as_ref().map(|given_up| given_up.telling(&seat));
+        let errand = || async move {
+            let request = told_beside(telling, seat.multi(writes, &claim));
+            unless_cancelled(&scope, pin!(request)).await
         };
-        let request = async move { seat.multi(writes, &claim).await };
-        let request = given_up.telling(Arc::clone(&self.surroundings.seat), request);
-        let errand = || async move { unless_cancelled(&scope, pin!(request)).await };
         let outcome = self.run_errand("multi", paths, |_| None, errand).await;
-        self.given_up(given_up, |_| outcome.is_ok());
+        if let Some(given_up) = given_up {
+            self.given_up(given_up, |_| outcome.is_ok());
+        }
         outcome
     }
 
@@ -163,19 +162,17 @@ impl State {
         let given_up = self.giving_up(&requests);
         let paths = self.seen(|| requests.iter().flat_map(paths_of).collect());
         let (seat, scope) = self.seat_and_scope();
-        let Some(given_up) = given_up else {
-            let errand =
-                || async move { unless_cancelled(&scope, pin!(seat.pipeline(requests))).await };
-            return self.run_errand("pipeline", paths, |_| None, errand).await;
+        let telling = given_up.as_ref().map(|given_up| given_up.telling(&seat));
+        let errand = || async move {
+            let request = told_beside(telling, seat.pipeline(requests));
+            unless_cancelled(&scope, pin!(request)).await
         };
-        let request = async move { seat.pipeline(requests).await };
-        let request = given_up.telling(Arc::clone(&self.surroundings.seat), request);
-        let errand = || async move { unless_cancelled(&scope, pin!(request)).await };
         let outcome = self.run_errand("pipeline", paths, |_| None, errand).await;
-        let is_done = |place: usize| {
-            outcome.as_ref().is_ok_and(|answers| matches!(answers.get(place), Some(Ok(_))))
-        };
-        self.given_up(given_up, is_done);
+        if let Some(given_up) = given_up {
+            self.given_up(given_up, |place| {
+                outcome.as_ref().is_ok_and(|answers| matches!(answers.get(place), Some(Ok(_))))
+            });
+        }
         outcome
     }
 

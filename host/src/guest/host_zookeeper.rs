@@ -13,6 +13,7 @@ use super::bindings::wok::recipe::zookeeper::{
 };
 use super::child_list::ChildList;
 use super::convert::{bytes_of_request, bytes_of_write, name_of, paths_of};
+use super::giving_up::told_beside;
 use super::scope::OperationScope;
 use super::state::{OwnedWatch, State};
 use crate::session::{self, Seat, Watching};
@@ -147,16 +148,15 @@ impl State {
         let (seat, scope) = self.seat_and_scope();
         let name = name_of(&request);
         let paths = self.seen(|| paths_of(&request));
-        let Some(given_up) = given_up else {
-            let errand =
-                || async move { unless_cancelled(&scope, pin!(seat.submit(request))).await };
-            return self.run_errand(name, paths, |_| None, errand).await;
+        let telling = given_up.as_ref().map(|given_up| given_up.telling(&seat));
+        let errand = || async move {
+            let request = told_beside(telling, seat.submit(request));
+            unless_cancelled(&scope, pin!(request)).await
         };
-        let request =
-            given_up.telling(Arc::clone(&seat), async move { seat.submit(request).await });
-        let errand = || async move { unless_cancelled(&scope, pin!(request)).await };
         let outcome = self.run_errand(name, paths, |_| None, errand).await;
-        self.given_up(given_up, |_| outcome.is_ok());
+        if let Some(given_up) = given_up {
+            self.given_up(given_up, |_| outcome.is_ok());
+        }
         outcome
     }
 
