@@ -208,9 +208,11 @@ fn build(mutants: &[Mutant]) -> Vec<Vec<u8>> {
     let members = ["guest-sdk".to_owned()].into_iter();
     let members =
         members.chain(mutants.iter().map(|mutant| format!("recipes-wasm/{}", mutant.name)));
-    let table = table(&mut manifest, "workspace");
-    table.remove("default-members");
-    table.insert("members".to_owned(), members.collect::<Vec<_>>().into());
+    let workspace_table = table(&mut manifest, "workspace");
+    workspace_table.remove("default-members");
+    workspace_table.insert("members".to_owned(), members.collect::<Vec<_>>().into());
+    // Two in three minutes of compiling them would be spent on making them small.
+    table(table(&mut manifest, "profile"), "guest").insert("lto".to_owned(), false.into());
     put(&workspace.join("Cargo.toml"), &manifest.to_string());
     for name in ["Cargo.lock", "rust-toolchain.toml"] {
         put(&workspace.join(name), &text(name));
