@@ -18,14 +18,15 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// One in that directory which the first change creates, under a name that was never used.
-    pub fn new(directory: &str) -> Self {
+    /// One that the first change creates. Its path begins with that, as `/markers/` or `/marker-`, and was
+    /// never used.
+    pub fn new(beginning: &str) -> Self {
         thread_local! {
             static MADE: Cell<u32> = const { Cell::new(0) };
         }
         let number = MADE.get();
         MADE.set(number.wrapping_add(1));
-        let path = [directory, "/", &participant::id(), "-", &number.to_string()].concat();
+        let path = [beginning, &participant::id(), "-", &number.to_string()].concat();
         Marker { znode: Named::of(path), version: None }
     }
 

@@ -6,7 +6,7 @@ use wok_sdk::zookeeper::{
 };
 
 use crate::decide::{self, Expected, How, Refusal, Step};
-use crate::marker::{self, Marker};
+use crate::marker;
 use crate::{ROOT, path};
 
 /// The parts of a change.
@@ -65,10 +65,10 @@ pub(crate) fn remove(key: &str, expected: Expected) -> Result<u64, Error> {
 /// changes the marker, which says what became of it if the reply is lost. All of it or nothing.
 fn change(key: &str, of_key: &Write) -> Result<Changed, Missed> {
     loop {
-        let marker = Marker::take();
+        let marker = marker::take();
         match multi(&[of_key.clone(), touch(key), marker.change()], &[]) {
             Ok(done) => {
-                marker.changed().keep();
+                marker::keep(marker.changed());
                 let revision = marker::revision(done.written.last());
                 let revision = revision.ok_or_else(|| {
                     Missed::Failed(Error::Other("multi: another reply".to_owned()))
@@ -80,11 +80,11 @@ fn change(key: &str, of_key: &Write) -> Result<Changed, Missed> {
                 return Ok(Changed { revision, of_key });
             }
             Err(MultiError { index: OF_KEY, error }) => {
-                marker.keep();
+                marker::keep(marker);
                 return Err(Missed::Key(error));
             }
             Err(MultiError { index: OF_ROOT, error }) => {
-                marker.keep();
+                marker::keep(marker);
                 return Err(Missed::Failed(error));
             }
             // Somebody else has deleted the marker or written to it: the next one has another name.

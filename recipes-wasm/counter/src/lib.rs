@@ -13,13 +13,12 @@
 
 mod bindings;
 mod decide;
-mod marker;
 
 use std::cell::RefCell;
 
 use bindings::exports::wok::counter::counter::{Compared, Guest};
 use decide::Step;
-use marker::Marker;
+use wok_sdk::Marker;
 use wok_sdk::zookeeper::{
     CreateMode, Error, MultiError, Reply, Request, SetDataRequest, VersionRequest, Write, ensure,
     get_data, multi, pipeline,
@@ -118,7 +117,7 @@ fn set(value: i64, version: i32) -> Result<(), Missed> {
         data: decide::data(value),
         version: Some(version),
     });
-    let marker = MARKER.take().unwrap_or_else(Marker::new);
+    let marker = MARKER.take().unwrap_or_else(|| Marker::new("/adder-"));
     match multi(&[of_counter, marker.change()], &[]) {
         Ok(_) => MARKER.set(Some(marker.changed())),
         Err(MultiError { index: OF_COUNTER, error }) => {

@@ -33,7 +33,7 @@ impl Unmade {
 /// `outcome-unknown`. A request and a round trip, and a look at the marker with the first one.
 pub(crate) fn write(writes: &[Write]) -> Result<(), Unmade> {
     loop {
-        let marker = MARKER.take().unwrap_or_else(|| Marker::new(MARKERS));
+        let marker = MARKER.take().unwrap_or_else(|| Marker::new(&[MARKERS, "/"].concat()));
         // First, as it is a znode of this participant's, which the others are not.
         let mut all = vec![marker.change()];
         all.extend_from_slice(writes);
