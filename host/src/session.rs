@@ -66,7 +66,7 @@ pub use ensemble::{Connection, Ending, Ensemble};
 pub use epoch::Session;
 pub use failure::{Failure, Refusal};
 pub use omission::Omission;
-pub use open::open;
+pub use open::{open, open_by};
 pub use options::{ConnectError, ConnectOptions, Credential, SaslLogin, Secret, Tls, TlsIdentity};
 pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 pub use seat::{Owner, Seat, SeatLimits};

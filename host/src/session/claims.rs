@@ -96,8 +96,8 @@ impl Seat {
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
     ///
     /// # Ordering
-    /// A znode that a list has just shown is not read first: it is watched right behind the answer,
-    /// and if it is gone by then, the claim is lost.
+    /// A znode that a list has just shown, by the time the session is known to count, is not read
+    /// first: it is watched right behind the answer, and if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let found = self.find_to_claim(path).await?;
         let mut claimed = [found];
@@ -167,14 +167,16 @@ impl Seat {
         Ok(())
     }
 
-    /// Makes sure that the session counts, and looks at what fired while contact was asked for.
+    /// Makes sure that the session counts, and looks at what fired while contact was asked for. That may
+    /// take long, so what a list had just shown before may have gone long ago: it is looked at as well.
     async fn assure_unchanged(&self, found: &mut [(Znode, Option<Watch>)]) -> Result<(), Failure> {
         loop {
             self.core.assure_contact().await?;
-            let has_fired = |(_, watch): &&mut (Znode, Option<Watch>)| {
-                watch.as_ref().is_some_and(|watch| watch.fired().is_some())
+            let is_in_question = |(znode, watch): &&mut (Znode, Option<Watch>)| match watch {
+                Some(watch) => watch.fired().is_some(),
+                None => !self.was_just_shown(znode),
             };
-            let Some((znode, watch)) = found.iter_mut().find(has_fired) else { return Ok(()) };
+            let Some((znode, watch)) = found.iter_mut().find(is_in_question) else { return Ok(()) };
             if watch.as_ref().and_then(Watch::fired) == Some(Event::Deleted) {
                 return Err(self.gone_by_now(&znode.path));
             }

@@ -57,10 +57,10 @@ impl Seat {
         }
         let mut answers = std::mem::take(&mut exchanged.behind).into_iter();
         let of_claim = answers.by_ref().take(claim.len()).collect();
-        let confirmed = self.confirm(claim, charges, of_claim).await?;
+        let mut confirmed = self.confirm(claim, charges, of_claim).await?;
         let looked = self.identify(others, answers.collect()).await?;
         if !claim.is_empty() {
-            self.core.assure_contact().await?;
+            self.assure_confirmed(claim, &mut confirmed).await?;
         }
 
         // From here nothing is waited for: a claim that is replaced is held all the time.
@@ -105,6 +105,31 @@ impl Seat {
             });
         }
         Ok(confirmed)
+    }
+
+    /// Makes sure that the session counts. That may take long, so what has fired meanwhile is looked at
+    /// again.
+    async fn assure_confirmed(
+        &self,
+        claim: &[String],
+        confirmed: &mut [Confirmed],
+    ) -> Result<(), Failure> {
+        loop {
+            self.core.assure_contact().await?;
+            let fired = claim.iter().zip(confirmed.iter_mut()).find_map(|(path, confirmed)| {
+                let (stat, watch) = confirmed.as_ref().ok()?;
+                let czxid = stat.czxid;
+                watch.fired().is_some().then_some((path, czxid, confirmed))
+            });
+            let Some((path, czxid, confirmed)) = fired else { return Ok(()) };
+            // Boxed, as it is rare: a future has room for every branch.
+            *confirmed = match Box::pin(self.read_and_watch(path)).await {
+                Ok((stat, watch)) if stat.czxid == czxid => Ok((stat, watch)),
+                Ok(_) => Err(Refusal::NoNode.into()),
+                Err(Failure::SessionLost) => return Err(Failure::SessionLost),
+                Err(failure) => Err(failure),
+            };
+        }
     }
 
     /// The metadata of the ephemeral znodes that a multi created, from the reads behind it.

@@ -23,7 +23,20 @@ use crate::tasks::Tasks;
 /// # Cancellation
 /// Nothing is left of a session that was being opened.
 pub async fn open(options: &ConnectOptions) -> Result<Session, ConnectError> {
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    open_by(options, Arc::new(SystemClock)).await
+}
+
+/// Opens a session whose contact is judged by another clock than the machine's.
+///
+/// # Errors
+/// As [`open`].
+///
+/// # Cancellation
+/// As `open`.
+pub async fn open_by(
+    options: &ConnectOptions,
+    clock: Arc<dyn Clock>,
+) -> Result<Session, ConnectError> {
     let tasks = Tasks::on(Handle::current());
     let contact = clock.now();
     let client = Client::connect(options, &tasks).await?;

@@ -16,6 +16,7 @@ mod deadline;
 mod ensure;
 mod epochs;
 mod identity;
+mod late_contact;
 mod lost_replies;
 mod names;
 mod reachability;

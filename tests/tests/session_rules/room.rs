@@ -1,12 +1,16 @@
 //! A session behind a fault proxy, with an independent eye on the server.
 
 use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use uuid::Uuid;
+use wok::clock::{Boottime, Clock, SystemClock};
 use wok::session::{
     ConnectOptions, ContenderName, CreateMode, Event, Failure, Reply, Request, Seat, SeatLimits,
-    Session, SessionState, Stat, UuidForm, Watch, Watching, Write, Written, open,
+    Session, SessionState, Stat, UuidForm, Watch, Watching, Write, Written, open, open_by,
 };
 use wok_tests::admin::Admin;
 use wok_tests::patience::within;
@@ -18,6 +22,31 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(4);
 
 /// For tests that wait for no timeout: a slow machine must not lose their session.
 pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The machine's clock, but for how far it is put forward.
+#[derive(Debug, Default)]
+pub(crate) struct PutForward(AtomicU64);
+
+impl PutForward {
+    pub(crate) fn by(&self, span: Duration) {
+        let millis = u64::try_from(span.as_millis()).expect("a short time");
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for PutForward {
+    fn now(&self) -> Boottime {
+        SystemClock.now() + Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+
+    fn wall_ms(&self) -> u64 {
+        SystemClock.wall_ms()
+    }
+
+    fn uuid(&self) -> Uuid {
+        SystemClock.uuid()
+    }
+}
 
 /// A fresh path on the shared server, someone to look at it, and a session behind a proxy.
 #[derive(Debug)]
@@ -41,6 +70,17 @@ impl Room {
         let options = ConnectOptions::new(proxy.address(), timeout);
         let session = open(&options).await?;
         Ok(Room { path: zookeeper::unique_path(), admin: admin.clone(), session, options, proxy })
+    }
+
+    /// A room whose session reads a clock that can be put forward.
+    pub(crate) async fn by_a_clock(timeout: Duration) -> Result<(Room, Arc<PutForward>)> {
+        let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+        let proxy = Proxy::start(zookeeper::shared().await.address())?;
+        let options = ConnectOptions::new(proxy.address(), timeout);
+        let clock = Arc::<PutForward>::default();
+        let session = open_by(&options, Arc::clone(&clock) as Arc<dyn Clock>).await?;
+        let path = zookeeper::unique_path();
+        Ok((Room { path, admin, session, options, proxy }, clock))
     }
 
     /// A participant's seat, mounted at the room's path.

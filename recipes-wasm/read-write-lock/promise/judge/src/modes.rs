@@ -29,8 +29,12 @@ fn held<'a>(case: &'a Case<'a>, call: &Call<'_>) -> Option<&'a Belief<'a>> {
 pub(super) fn check_upgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| crosses(case, call)) {
         let (who, operation) = (call.who, call.operation);
-        // One that was asked to give way may have done so before it came to this call.
-        let holds = |at: usize| held(case, call).is_some_and(|belief| belief.lasts_beyond(at));
+        // One that was asked to give way may have done so before it came to this call. Its followers
+        // may be told later than its component is.
+        let holds = |at: usize| {
+            held(case, call)
+                .is_some_and(|belief| belief.lasts_beyond(at) && !has_released(case, belief, at))
+        };
         let answered = call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
         let mut complain = |at: usize, what: &str| {
             let sentence =
@@ -56,6 +60,25 @@ pub(super) fn check_upgrades(case: &Case<'_>, id: &'static str, found: &mut Vec<
             }
         }
     }
+}
+
+/// Whether the holder's component was answered, before that entry, that the holder has released it.
+fn has_released(case: &Case<'_>, belief: &Belief<'_>, at: usize) -> bool {
+    let path = belief.contender.map(|contender| contender.path);
+    let mut asked = None;
+    case.history.iter().take(at).any(|entry| match &entry.what {
+        What::HostCall { participant, number, name, paths }
+            if *participant == belief.who && name == "release" =>
+        {
+            let is_of_it = paths.iter().any(|it| path == Some(it.as_str()));
+            asked = is_of_it.then_some(*number).or(asked);
+            false
+        }
+        What::HostCallAnswered { participant, number, answer, .. } => {
+            *participant == belief.who && asked == Some(*number) && answer == "ok"
+        }
+        _ => false,
+    })
 }
 
 /// R2 of downgrades: a writer reads on in its own place, as one txn deletes the writer's znode and

@@ -223,6 +223,26 @@ fn r2_an_upgrade_that_is_granted_or_stands_in_line_is_rejected() {
     check(story.answer(1, Outcome::Ok { value: Value::Null, holds: true }), "R2");
 }
 
+/// Its followers hear of a release later than its component.
+#[test]
+fn r2_who_has_released_stands_in_line_before_it_is_told_to_followers() {
+    for is_answered in [true, false] {
+        let mut story = Story::new();
+        story.reads(1, 0).win(1);
+        let path = story.contender(1);
+        story.ask(1, "release", &path).delete(1).invoke(1, "acquire-write");
+        if is_answered {
+            story.answer_ask(1, None);
+        }
+        story.ask(1, "contend-and-list", MOUNT).tell(1, Told::Released { path });
+        if is_answered {
+            assert_eq!(verdict(&story.entries), []);
+        } else {
+            check(&story, "R2");
+        }
+    }
+}
+
 #[test]
 fn r2_a_downgrade_that_gives_its_place_up_is_rejected() {
     let mut story = Story::new();
