@@ -28,6 +28,7 @@ mod events;
 mod gate;
 mod host;
 mod join;
+mod json;
 mod lines;
 pub mod openapi;
 mod operations;

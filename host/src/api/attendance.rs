@@ -78,23 +78,23 @@ pub(super) struct Attendance {
 }
 
 impl Attendance {
-    pub(super) fn new(
-        participant: Participant,
-        recipe: String,
-        app: &App,
-        lease: Option<Lease>,
-    ) -> Self {
+    pub(super) fn new(participant: Participant, recipe: String, app: &App) -> Self {
         Attendance {
             participant,
             recipe,
             app: app.name.clone(),
             uid: app.uid,
-            lease,
+            lease: None,
             dependence: None,
             leaving: CancellationToken::new(),
             ended: CancellationToken::new(),
             withdrawn: Mutex::default(),
         }
+    }
+
+    /// The same, of an app that has to be heard of again.
+    pub(super) fn with_lease(self, lease: Option<Lease>) -> Self {
+        Attendance { lease, ..self }
     }
 
     /// The same, of an app that runs something under the claim.

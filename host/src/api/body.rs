@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::json::Unambiguous;
 use super::problem::Problem;
 use crate::config::parse_duration;
 
@@ -36,8 +37,11 @@ pub(super) async fn read(request: Request<Body>) -> Result<Value, Problem> {
     if body.is_empty() {
         return Ok(Value::Null);
     }
-    serde_json::from_slice(&body)
-        .map_err(|error| Problem::bad_request(format!("the body is no JSON: {error}")))
+    match serde_json::from_slice(&body) {
+        Ok(Unambiguous(value)) => Ok(value),
+        Err(error) if error.is_data() => Err(Problem::bad_request(format!("the body: {error}"))),
+        Err(error) => Err(Problem::bad_request(format!("the body is no JSON: {error}"))),
+    }
 }
 
 /// The body as a request's own record.

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::attendance::{Attendance, Attendances};
+use super::attendance::{Attendance, Attendances, Attending};
 use super::caller::Credentials;
 use super::problem::Problem;
 use crate::clock::Boottime;
 use crate::config::Allow;
-use crate::epochs::Epochs;
+use crate::epochs::{Epochs, Joined};
 use crate::logbook::Logbook;
 use crate::participant::{Join, Presence};
-use crate::registry::{By, Member};
+use crate::registry::{App, By, Member};
 use crate::tasks::Tasks;
 
 /// A recipe, as the API serves it.
@@ -56,6 +56,23 @@ impl Desk {
                  [recipes.{name}]"
             ))),
         }
+    }
+
+    /// Has an app join, until it is attended to by [`attend`](super::attendance::attend).
+    pub(super) async fn enter(
+        &self,
+        recipe: String,
+        app: &App,
+        owner: String,
+        with: impl FnOnce(Attendance) -> Attendance,
+    ) -> Result<Attending, Problem> {
+        let by = By::App(app.clone());
+        let Joined { participant, follower, epoch } =
+            self.epochs.join_for(&recipe, by, Some(owner)).await?;
+        let attendance = Arc::new(with(Attendance::new(participant, recipe, app)));
+        let entered = self.attendances.enter(Arc::clone(&attendance));
+        let (opening, stream) = (None, None);
+        Ok(Attending { attendance, entered, follower, opening, stream, over: epoch.over })
     }
 
     /// The recipes that a caller may use.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::json_response;
-use super::attendance::{Attendance, Attending, Lease, Opening, Stream, attend};
+use super::attendance::{Attendance, Lease, Opening, Stream, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
@@ -18,10 +18,9 @@ use super::lines::{interval, lines};
 use super::participants::held_as_json;
 use super::problem::Problem;
 use crate::config::spell_duration;
-use crate::epochs::Joined;
 use crate::guest::{Arguments, Module};
 use crate::participant::{Answer, Join};
-use crate::registry::{App, By};
+use crate::registry::App;
 
 /// Longest text that an app says of itself: it stands in znodes and in tables.
 const LONGEST: usize = 200;
@@ -85,21 +84,12 @@ pub(super) async fn join(
         Some(owner) => bounded("owner", owner)?,
         None => owner_of(join, &app),
     };
-    let joined = desk.epochs.join_for(&recipe, By::App(app.clone()), Some(owner)).await?;
-    let Joined { participant, follower, epoch } = joined;
-    let patience = participant.session().timing().timeout();
-    let attendance = Attendance::new(participant, recipe, &app, lease.map(Lease::new));
-    let attendance =
-        Arc::new(if options.dependent { attendance.with_dependence() } else { attendance });
-    let entered = desk.attendances.enter(Arc::clone(&attendance));
-    let mut attending = Attending {
-        attendance: Arc::clone(&attendance),
-        entered,
-        follower,
-        opening: None,
-        stream: None,
-        over: epoch.over,
+    let with = |attendance: Attendance| {
+        let attendance = attendance.with_lease(lease.map(Lease::new));
+        if options.dependent { attendance.with_dependence() } else { attendance }
     };
+    let mut attending = desk.enter(recipe, &app, owner, with).await?;
+    let attendance = Arc::clone(&attending.attendance);
     if detached {
         desk.tasks.spawn("attendance", attend(attending));
         return answer_detached(&attendance, opening).await;
@@ -107,6 +97,7 @@ pub(super) async fn join(
     attendance.renew();
     let (lines, response) = lines();
     attending.opening = opening;
+    let patience = attendance.participant.session().timing().timeout();
     attending.stream = Some(Stream { lines, alive, patience, hang_up: caller.hang_up.clone() });
     desk.tasks.spawn("attendance", attend(attending));
     Ok(response)

@@ -9,16 +9,14 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::answer::json_response;
-use super::attendance::{Attendance, Attending, Opening, attend};
+use super::attendance::{Opening, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
 use super::join::{app_of, arguments, owner_of};
 use super::problem::Problem;
 use super::routes::only;
-use crate::epochs::Joined;
 use crate::participant::{Answer, CallError, Presence};
-use crate::registry::By;
 
 /// What stands behind the question mark.
 #[derive(Debug, Default, Deserialize)]
@@ -77,21 +75,11 @@ pub(super) async fn of_recipe(
     let arguments = arguments(&join.module, &operation, &given)?;
     let app = app_of(&caller, None)?;
     let owner = owner_of(join, &app);
-    let joined = desk.epochs.join_for(&recipe, By::App(app.clone()), Some(owner)).await?;
-    let Joined { participant, follower, epoch } = joined;
-    let presence = participant.presence();
-    let attendance = Arc::new(Attendance::new(participant, recipe, &app, None));
-    let entered = desk.attendances.enter(Arc::clone(&attendance));
+    let attending = desk.enter(recipe, &app, owner, |attendance| attendance).await?;
+    let attendance = Arc::clone(&attending.attendance);
+    let presence = attendance.participant.presence();
     // Whatever becomes of this request, the participant leaves.
     let leaving = attendance.leaving.clone().drop_guard();
-    let attending = Attending {
-        attendance: Arc::clone(&attendance),
-        entered,
-        follower,
-        opening: None,
-        stream: None,
-        over: epoch.over,
-    };
     desk.tasks.spawn("attendance", attend(attending));
     let answer = attendance.call(Opening { arguments, deadline }).await;
     let response = respond(answer, &presence);

@@ -143,6 +143,8 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
         "{\"call\": 7}",
         "{\"call\": {\"acquire\": {}, \"release\": {}}}",
         "{\"call\": {\"acquire\": {\"speed\": 1}}}",
+        "{\"call\": \"acquire\", \"call\": \"release\"}",
+        "{\"call\": {\"acquire\": {\"speed\": 1, \"speed\": 1}}}",
         "{\"timeout\": \"1s\"}",
         "{\"detached\": true}",
         "{\"lease\": \"soon\"}",
@@ -184,6 +186,25 @@ async fn a_request_is_refused_when_all_of_it_has_been_sent() -> Result<()> {
     Ok(())
 }
 
+/// As long as one that is refused may take to be told.
+const A_SECOND: Duration = Duration::from_secs(1);
+
+/// Silent connections until one is told that there is no place; answers the silent ones. They come with a
+/// time after which nothing was said.
+async fn take_all_places<S: Read>(connect: impl Fn() -> Result<S>) -> Result<Vec<S>> {
+    let mut silent = Vec::new();
+    eventually("the places to be taken", async || {
+        let (mut next, mut answer) = (connect()?, String::new());
+        match next.read_to_string(&mut answer) {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => silent.push(next),
+            read => assert!(answer.starts_with("HTTP/1.1 503"), "{read:?} {answer}"),
+        }
+        Ok((!answer.is_empty()).then_some(()))
+    })
+    .await?;
+    Ok(silent)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
     let server = zookeeper::shared().await;
@@ -197,17 +218,10 @@ async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
     half.write_all(b"POST /v1/recipes/orders/join HTTP/1.1\r\nHost")?;
     let mut idle = connect()?;
     idle.write_all(b"GET /healthz HTTP/1.1\r\nHost: wok\r\n\r\n")?;
-    // Silent ones take the rest of the places, until one is told that there is none.
-    let mut silent = Vec::new();
-    eventually("the places to be taken", async || {
-        let mut next = connect()?;
-        next.set_read_timeout(Some(Duration::from_secs(1)))?;
-        let mut answer = String::new();
-        match next.read_to_string(&mut answer) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => silent.push(next),
-            read => assert!(answer.starts_with("HTTP/1.1 503"), "{read:?} {answer}"),
-        }
-        Ok((!answer.is_empty()).then_some(()))
+    let mut silent = take_all_places(|| {
+        let next = connect()?;
+        next.set_read_timeout(Some(A_SECOND))?;
+        Ok(next)
     })
     .await?;
     assert!(silent.len() <= 3, "{silent:?}");
@@ -224,16 +238,10 @@ async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_takes_all_places_over_tcp_takes_none_of_the_socket() -> Result<()> {
     let (serving, address, _directory) = over_tcp("connections = 2").await?;
-    let mut silent = Vec::new();
-    eventually("the places to be taken", async || {
-        let mut next = TcpStream::connect(&address)?;
-        next.set_read_timeout(Some(Duration::from_secs(1)))?;
-        let mut answer = String::new();
-        match next.read_to_string(&mut answer) {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => silent.push(next),
-            read => assert!(answer.starts_with("HTTP/1.1 503"), "{read:?} {answer}"),
-        }
-        Ok((!answer.is_empty()).then_some(()))
+    let silent = take_all_places(|| {
+        let next = TcpStream::connect(&address)?;
+        next.set_read_timeout(Some(A_SECOND))?;
+        Ok(next)
     })
     .await?;
     assert_eq!(silent.len(), 2);
