@@ -48,7 +48,10 @@ async fn an_expired_session_is_told_to_every_app_and_the_next_join_has_another()
     let sessions = proxy.sessions();
     let is_it = |it: &&SessionKey| joined["session"] == format!("{:#x}", it.id);
     let session = sessions.iter().find(is_it).with_context(|| format!("{sessions:?}"))?;
+    // The host must not be back before the session is over: it would be told of its znode's deletion first.
+    proxy.refuse();
     admin::expire(server.address(), session).await?;
+    proxy.welcome();
     for app in [&mut holder, &mut waiter] {
         assert_eq!(app.until("lost").await?["reason"], "session");
         assert_eq!(app.until("ended").await?["how"], "lost");

@@ -165,12 +165,26 @@ async fn several_puts_of_one_pipeline_are_settled_one_by_one() -> Result<()> {
         let set = |at: i32| Request::Write(set_one(&marker, at.to_string().as_bytes(), at));
         (from..from + 8).map(set).collect()
     };
-    for (round, loss) in (0_i32..).zip(LOSSES) {
-        room.proxy.inject(Match::any().under(&marker).nth(4), loss);
-        let answers = seat.pipeline(sets(8 * round)).await?;
-        ensure!(answers.len() == 8 && answers.iter().all(Result::is_ok), "{loss:?}: {answers:?}");
-        let (data, stat) = room.admin.get(&marker).await?.context("the marker")?;
-        assert_eq!((data, stat.version), ((8 * round + 7).to_string().into_bytes(), 8 * round + 8));
+    let mut version = 0;
+    for loss in LOSSES {
+        // On a machine that is busy the last of them may leave on the next connection. Then those before
+        // it are told not to be done, as is true, and the test tries once more.
+        for tries in 1.. {
+            ensure!(tries <= 20, "{loss:?}: they never leave together");
+            room.proxy.inject(Match::any().under(&marker).nth(4), loss);
+            let answers = seat.pipeline(sets(version)).await?;
+            room.proxy.heal();
+            let done = answers.iter().take_while(|answer| answer.is_ok()).count();
+            let is_refused = |answer: &Result<_, _>| matches!(answer, Err(Failure::Refused { .. }));
+            ensure!(answers[done..].iter().all(is_refused), "{loss:?}: {answers:?}");
+            version += i32::try_from(done)?;
+            let (data, stat) = room.admin.get(&marker).await?.context("the marker")?;
+            assert_eq!(stat.version, version, "{loss:?}: {answers:?}");
+            assert_eq!(data, (version - 1).to_string().into_bytes(), "{loss:?}: {answers:?}");
+            if done == 8 {
+                break;
+            }
+        }
     }
     Ok(())
 }
