@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -113,6 +114,8 @@ impl Socket {
 /// Listens on a file that nobody else may connect to at any moment: Linux gives the file the mode of
 /// the socket it is bound to, less what the umask takes.
 fn listen(path: &Path, mode: u32) -> io::Result<UnixListener> {
+    // One byte more could be bound, and no client that is written with a C string could name it.
+    SocketAddr::from_pathname(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
