@@ -92,13 +92,14 @@ mod tests {
 
     #[test]
     fn a_key_that_is_given_twice_is_named_with_its_place() {
-        for (text, place) in [
-            (r#"{"call":"acquire","call":"release"}"#, "line 1 column 34"),
-            (r#"{"call":{"put":{"data":"a","\u0064ata":"b"}}}"#, "line 1 column 42"),
-            (r#"[{"a":1,"a":1}]"#, "line 1 column 13"),
+        for (text, key) in [
+            (r#"{"call":"acquire","call":"release"}"#, "call"),
+            (r#"{"call":{"put":{"data":"a","\u0064ata":"b"}}}"#, "data"),
+            (r#"[{"a":1,"a":1}]"#, "a"),
         ] {
             let error = read(text).unwrap_err();
-            assert!(error.contains("is given twice") && error.contains(place), "{error}");
+            let told = format!("the key \"{key}\" is given twice at line 1 column ");
+            assert!(error.contains(&told), "{error}");
         }
     }
 
