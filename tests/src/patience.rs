@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-/// How long a fact may keep a test waiting: far beyond what a loaded machine needs, short enough
-/// to fail before a user who runs the tests gives up.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a fact may keep a test waiting: far beyond what a loaded machine needs, also to compile a
+/// recipe; short enough to fail before a user who runs the tests gives up.
+pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// How often a fact is looked for that nothing announces.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
