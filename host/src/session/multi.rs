@@ -1,18 +1,39 @@
 //! Several writes in one transaction, and the claim that they take.
 
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
 use super::budget::Charge;
 use super::claims::Fence;
 use super::failure::{Failure, Refusal};
 use super::request::{CreateMode, Reply, Request, Stat, WatchKind, Watching, Write, Written};
 use super::seat::Seat;
 use super::tickets::{GivingUp, UNTOLD, writes};
-use super::watch::Watch;
+use super::watch::{Event, Watch};
 
 /// A znode of a claim as it was read with a watch, or why it was not.
 pub(super) type Confirmed = Result<(Stat, Watch), Failure>;
 
 /// What ephemeral znodes turned out to be, by path. One that is not there has no metadata.
 type Looked = Vec<(String, Option<Stat>)>;
+
+/// A watch that has fired before its claim was taken.
+struct Fired {
+    place: usize,
+    czxid: i64,
+    event: Event,
+}
+
+fn poll_confirmed(confirmed: &mut [Confirmed], cx: &mut Context<'_>) -> Poll<Fired> {
+    for (place, confirmed) in confirmed.iter_mut().enumerate() {
+        if let Ok((stat, watch)) = confirmed
+            && let Poll::Ready(event) = watch.poll_fired(cx)
+        {
+            return Poll::Ready(Fired { place, czxid: stat.czxid, event });
+        }
+    }
+    Poll::Pending
+}
 
 impl Seat {
     /// Makes all the writes or none, and claims znodes that they create: all of them, as one, with
@@ -107,24 +128,33 @@ impl Seat {
         Ok(confirmed)
     }
 
-    /// Makes sure that the session counts. That may take long, so what has fired meanwhile is looked at
-    /// again.
+    /// Makes sure that the session counts, which may take long. A znode that goes meanwhile is waited for
+    /// no longer, as its claim may have taken the place of one that is believed in. What else has fired is
+    /// looked at again.
     async fn assure_confirmed(
         &self,
         claim: &[String],
         confirmed: &mut [Confirmed],
     ) -> Result<(), Failure> {
         loop {
-            self.core.assure_contact().await?;
-            let fired = claim.iter().zip(confirmed.iter_mut()).find_map(|(path, confirmed)| {
-                let (stat, watch) = confirmed.as_ref().ok()?;
-                let czxid = stat.czxid;
-                watch.fired().is_some().then_some((path, czxid, confirmed))
-            });
-            let Some((path, czxid, confirmed)) = fired else { return Ok(()) };
+            // Both are cancel-safe: a fired watch stays fired, and contact can be asked for again.
+            let fired = tokio::select! {
+                biased;
+                fired = poll_fn(|cx| poll_confirmed(confirmed, cx)) => fired,
+                assured = self.core.assure_contact() => return assured,
+            };
+            let Some((path, confirmed)) =
+                claim.get(fired.place).zip(confirmed.get_mut(fired.place))
+            else {
+                continue;
+            };
+            if fired.event == Event::Deleted {
+                *confirmed = Err(Refusal::NoNode.into());
+                return Ok(());
+            }
             // Boxed, as it is rare: a future has room for every branch.
             *confirmed = match Box::pin(self.read_and_watch(path)).await {
-                Ok((stat, watch)) if stat.czxid == czxid => Ok((stat, watch)),
+                Ok((stat, watch)) if stat.czxid == fired.czxid => Ok((stat, watch)),
                 Ok(_) => Err(Refusal::NoNode.into()),
                 Err(Failure::SessionLost) => return Err(Failure::SessionLost),
                 Err(failure) => Err(failure),

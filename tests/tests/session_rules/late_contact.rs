@@ -78,10 +78,11 @@ async fn a_znode_that_goes_behind_its_multi_while_contact_is_asked_for_is_no_cla
             biased;
             taken = &mut taken => taken,
             is_held_up = late => {
-                if is_held_up? {
-                    room.admin.delete(&path).await?;
+                // What is gone is not waited for until there is contact.
+                match is_held_up? {
+                    true => room.admin.delete(&path).await?,
+                    false => room.proxy.heal(),
                 }
-                room.proxy.heal();
                 within("the multi", taken).await?
             }
         };
