@@ -128,9 +128,9 @@ impl Seat {
         Ok(confirmed)
     }
 
-    /// Makes sure that the session counts, which may take long. A znode that goes meanwhile is waited for
-    /// no longer, as its claim may have taken the place of one that is believed in. What else has fired is
-    /// looked at again.
+    /// Makes sure that the session counts, which may take long. If somebody deletes a znode of the claim
+    /// meanwhile, this ends at once: the caller still believes in the claim that the new one replaces, and
+    /// must be told that it has neither. If another watch fires, its znode is read again.
     async fn assure_confirmed(
         &self,
         claim: &[String],

@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_secs(2);
 /// How long is counted at least: four heartbeats of the longest timeout.
 const WINDOW: Duration = Duration::from_secs(12);
 
-/// How often the server is asked for its newest transaction, which is none itself.
+/// How often the server is asked which transaction is its newest. The question is not a transaction.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The rows of this benchmark.
@@ -63,7 +63,8 @@ pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
 /// Transactions per second that the server carries out: from one that the server is seen to carry
 /// out to another, so that what is counted are the times between them and not one more.
 async fn rate(server: &Server, timeout: Duration) -> Result<f64> {
-    // None in a whole session timeout, nor in the window, is none at all.
+    // A host that beats does so ten times in a session timeout: one that sends nothing for as long never
+    // beats.
     let Some((first, start)) = next(server, zxid(server).await?, timeout.max(WINDOW)).await? else {
         return Ok(0.0);
     };
