@@ -10,7 +10,7 @@ use uuid::Uuid;
 use wok::clock::{Boottime, Clock, SystemClock};
 use wok::session::{
     ConnectOptions, ContenderName, CreateMode, Event, Failure, Reply, Request, Seat, SeatLimits,
-    Session, SessionState, Stat, UuidForm, Watch, Watching, Write, Written, open, open_by,
+    Session, SessionState, Stat, UuidForm, Watch, Watching, Write, Written, open_by,
 };
 use wok_tests::admin::Admin;
 use wok_tests::patience::within;
@@ -66,21 +66,21 @@ impl Room {
 
     /// A room that shares its eye with others.
     pub(crate) async fn beside(admin: &Admin, timeout: Duration) -> Result<Room> {
-        let proxy = Proxy::start(zookeeper::shared().await.address())?;
-        let options = ConnectOptions::new(proxy.address(), timeout);
-        let session = open(&options).await?;
-        Ok(Room { path: zookeeper::unique_path(), admin: admin.clone(), session, options, proxy })
+        Room::by(admin, timeout, Arc::new(SystemClock)).await
     }
 
     /// A room whose session reads a clock that can be put forward.
     pub(crate) async fn by_a_clock(timeout: Duration) -> Result<(Room, Arc<PutForward>)> {
         let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+        let clock = Arc::<PutForward>::default();
+        Ok((Room::by(&admin, timeout, Arc::clone(&clock) as Arc<dyn Clock>).await?, clock))
+    }
+
+    async fn by(admin: &Admin, timeout: Duration, clock: Arc<dyn Clock>) -> Result<Room> {
         let proxy = Proxy::start(zookeeper::shared().await.address())?;
         let options = ConnectOptions::new(proxy.address(), timeout);
-        let clock = Arc::<PutForward>::default();
-        let session = open_by(&options, Arc::clone(&clock) as Arc<dyn Clock>).await?;
-        let path = zookeeper::unique_path();
-        Ok((Room { path, admin, session, options, proxy }, clock))
+        let session = open_by(&options, clock).await?;
+        Ok(Room { path: zookeeper::unique_path(), admin: admin.clone(), session, options, proxy })
     }
 
     /// A participant's seat, mounted at the room's path.
