@@ -128,15 +128,15 @@ impl Seat {
         Ok(confirmed)
     }
 
-    /// Makes sure that the session counts, which may take long. If somebody deletes a znode of the claim
-    /// meanwhile, this ends at once: the caller still believes in the claim that the new one replaces, and
-    /// must be told that it has neither. If another watch fires, its znode is read again.
+    /// Makes sure that the session counts, which may take long. If a znode of the claim is gone, or found
+    /// to be gone meanwhile, this ends at once: the caller still believes in the claim that the new one
+    /// replaces, and must be told that it has neither. If another watch fires, its znode is read again.
     async fn assure_confirmed(
         &self,
         claim: &[String],
         confirmed: &mut [Confirmed],
     ) -> Result<(), Failure> {
-        loop {
+        while confirmed.iter().all(Result::is_ok) {
             // Both are cancel-safe: a fired watch stays fired, and contact can be asked for again.
             let fired = tokio::select! {
                 biased;
@@ -150,7 +150,7 @@ impl Seat {
             };
             if fired.event == Event::Deleted {
                 *confirmed = Err(Refusal::NoNode.into());
-                return Ok(());
+                continue;
             }
             // Boxed, as it is rare: a future has room for every branch.
             *confirmed = match Box::pin(self.read_and_watch(path)).await {
@@ -160,6 +160,7 @@ impl Seat {
                 Err(failure) => Err(failure),
             };
         }
+        Ok(())
     }
 
     /// The metadata of the ephemeral znodes that a multi created, from the reads behind it.

@@ -97,3 +97,37 @@ async fn a_znode_that_goes_behind_its_multi_while_contact_is_asked_for_is_no_cla
     }
     bail!("the session never asked for contact")
 }
+
+#[tokio::test]
+async fn a_znode_that_is_gone_when_it_is_read_behind_its_multi_waits_for_no_contact() -> Result<()>
+{
+    let (room, clock) = Room::by_a_clock(LONG_TIMEOUT).await?;
+    let heartbeat = room.session.timing().heartbeat();
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    let path = format!("{}/claim", room.path);
+    let create =
+        Write::Create { path: path.clone(), data: Vec::new(), mode: CreateMode::Ephemeral };
+    let claim = [path.clone()];
+    let reading = Match::opcode(Opcode::GetData).under(&path);
+    let reading = room.proxy.inject(reading, Action::StallRequests);
+    let taken = pin!(seat.multi(vec![create], &claim));
+    let late = async {
+        reading.struck().await?;
+        eventually("the znode", async || Ok(room.admin.stat(&path).await?)).await?;
+        room.admin.delete(&path).await?;
+        // No contact from here on.
+        // No contact from here on: neither on this connection nor on another one.
+        room.proxy.inject(Match::opcode(Opcode::Multi), Action::StallRequests);
+        room.proxy.refuse();
+        clock.by(heartbeat * 11 / 10);
+        room.proxy.release();
+        anyhow::Ok(())
+    };
+    let (taken, late) = within("the multi", futures_util::future::join(taken, late)).await?;
+    late?;
+    let refused = Failure::Refused { refusal: Refusal::NoNode, index: Some(0) };
+    assert_eq!(taken, Err(refused));
+    room.proxy.heal();
+    Ok(())
+}
