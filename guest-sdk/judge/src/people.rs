@@ -125,18 +125,21 @@ impl Belief<'_> {
     }
 }
 
-/// A `contend` under way.
+/// A `contend` that is under way, or was cancelled: the servers may still carry it out.
 struct Contending<'a> {
     who: ParticipantId,
     number: u64,
     session: i64,
     parents: &'a [String],
+    /// The contender that it will answer with, or else is taken to have made.
+    made: Option<usize>,
 }
 
 impl<'a> People<'a> {
     /// Of a history.
     pub fn of(history: &'a [Entry], truth: &'a Truth<'a>, promise: &Promise) -> Self {
         let mut people = People::default();
+        let made = contenders_made(history, truth);
         let mut contending: Vec<Contending<'a>> = Vec::new();
         for (at, entry) in history.iter().enumerate() {
             let now = Moment::of(at, entry);
@@ -166,17 +169,19 @@ impl<'a> People<'a> {
                         number: *number,
                         session: person.session,
                         parents: paths,
+                        made: made.get(number).copied(),
                     });
                 }
-                What::HostCallAnswered { participant, number, created, .. } => {
-                    contending.retain(|it| it.number != *number);
-                    let created = created.as_deref().and_then(|path| truth.find(path, at));
-                    if let Some(created) = created {
-                        people.askers.insert(created.id, *participant);
+                What::HostCallAnswered { participant, number, answer, .. } => {
+                    if answer != CANCELLED {
+                        contending.retain(|it| it.number != *number);
+                    }
+                    if let Some(created) = made.get(number) {
+                        people.askers.insert(*created, *participant);
                     }
                 }
                 What::Txn { changes, .. } => {
-                    people.guess_askers(at, changes, truth, &contending);
+                    people.guess_askers(at, changes, truth, &mut contending);
                 }
                 _ => {}
             }
@@ -374,7 +379,7 @@ impl<'a> People<'a> {
         at: usize,
         changes: &[Change],
         truth: &'a Truth<'a>,
-        contending: &[Contending<'_>],
+        contending: &mut [Contending<'_>],
     ) {
         for change in changes {
             let Change::Created { path, ephemeral_owner, .. } = change else {
@@ -388,17 +393,76 @@ impl<'a> People<'a> {
                 self.askers.insert(contender.id, asker);
                 continue;
             }
-            let mut asking = contending.iter().filter(|asking| {
-                asking.session == *ephemeral_owner && asking.parents.iter().any(|it| it == parent)
+            let mut asking = contending.iter_mut().filter(|asking| {
+                asking.session == *ephemeral_owner
+                    && asking.parents.iter().any(|it| it == parent)
+                    && asking.made.is_none_or(|made| made == contender.id)
             });
             if let (Some(only), None) = (asking.next(), asking.next()) {
+                only.made = Some(contender.id);
                 self.askers.entry(contender.id).or_insert(only.who);
             }
         }
     }
 }
 
+/// What a host call is answered with that its component has withdrawn.
+const CANCELLED: &str = "cancelled";
+
+/// The contender that each `contend` is answered with, by the call's number.
+fn contenders_made(history: &[Entry], truth: &Truth<'_>) -> BTreeMap<u64, usize> {
+    let answered = history.iter().enumerate().filter_map(|(at, entry)| match &entry.what {
+        What::HostCallAnswered { number, created: Some(path), .. } => {
+            Some((*number, truth.find(path, at)?.id))
+        }
+        _ => None,
+    });
+    answered.collect()
+}
+
 /// Whether a host call makes a contender.
 fn contends(host_call: &str) -> bool {
     matches!(host_call, "contend" | "contend-and-list")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stories::{MOUNT, Story, created, session};
+
+    /// Participants 4 and 5 contend on one session. The call of 4 is cancelled before its contender is
+    /// there; 5 has its contender, and is answered or not. Answers whose the two contenders are, that of
+    /// 5 first.
+    fn askers(is_answered: bool) -> Vec<Option<ParticipantId>> {
+        let (mut story, shared) = (Story::new(), session(1));
+        for participant in [4, 5] {
+            let mount = MOUNT.to_owned();
+            story.push(What::Joined { participant, host: 1, session: shared, mount });
+        }
+        let paths = [5, 4].map(|who| format!("{MOUNT}/_c_{who}-lock-{who:010}"));
+        story.ask(4, "contend-and-list", MOUNT);
+        let answer = CANCELLED.to_owned();
+        story.push(What::HostCallAnswered { participant: 4, number: 1, answer, created: None });
+        story.ask(5, "contend-and-list", MOUNT);
+        for path in &paths {
+            story.commit(shared, vec![created(path, shared)]);
+        }
+        if is_answered {
+            story.answer_ask(5, Some(&paths[0]));
+        }
+        let truth = Truth::of(&story.entries);
+        let people = People::of(&story.entries, &truth, &Promise::NONE);
+        let askers = truth.contenders().iter().map(|it| people.asker(it).map(|person| person.id));
+        askers.collect()
+    }
+
+    #[test]
+    fn what_a_cancelled_call_makes_is_told_from_what_another_is_answered_with() {
+        assert_eq!(askers(true), [Some(5), Some(4)]);
+    }
+
+    #[test]
+    fn a_contender_is_nobody_s_where_two_may_have_asked_for_it() {
+        assert_eq!(askers(false), [None, None]);
+    }
 }
