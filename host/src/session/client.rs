@@ -14,7 +14,7 @@ use zookeeper_client as zk;
 use super::diagnose::diagnose;
 use super::ensemble::{Connection, Ending, Ensemble};
 use super::failure::{Failure, Refusal};
-use super::hosts::looked_up;
+use super::hosts::{looked_up, with_a_name};
 use super::nodelay::{ports, turn_off_nagle};
 use super::options::{ConnectError, ConnectOptions};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
@@ -76,7 +76,7 @@ impl Client {
                             reason: error.to_string(),
                         })?;
                 }
-                connector.with_tls(certificates).secure_connect(&options.hosts).await
+                connector.with_tls(certificates).secure_connect(&with_a_name(&options.hosts)).await
             }
         };
         let hosts = options.hosts.clone();

@@ -7,13 +7,24 @@
 //! another thread, for which every attempt waits. So an address is spelled as the system's resolver
 //! reads it and Rust's parser does not.
 //!
-//! With TLS the spelling is what the server's certificate has to say, and stays.
+//! With TLS the spelling is what the server's certificate has to say, and stays. The crate is told of
+//! one host more, which has a name and is nowhere: it waits for that one in every round.
 
 use std::net::{IpAddr, SocketAddr};
 
 /// The hosts of a connect string, with every address spelled so that it is looked up.
 pub(super) fn looked_up(hosts: &str) -> String {
     hosts.split(',').map(spell).collect::<Vec<_>>().join(",")
+}
+
+/// The hosts of a connect string, each as it is. If any is an address, there is one more in front, of a
+/// name that no resolver asks anybody for: a label has 63 bytes at most (RFC 1035, section 2.3.4).
+pub(super) fn with_a_name(hosts: &str) -> String {
+    let is_address = |host: &str| spell(host) != host;
+    match hosts.split(',').any(is_address) {
+        true => format!("tcp://{}.invalid:1,{hosts}", "nowhere-".repeat(8)),
+        false => hosts.to_owned(),
+    }
 }
 
 /// What is no address stays as it is.
@@ -59,6 +70,19 @@ mod tests {
             assert!(name.parse::<IpAddr>().is_err(), "{name} would not be looked up");
             let mut found = (name, port.parse().unwrap()).to_socket_addrs().unwrap();
             assert_eq!(found.next(), Some(host.parse().unwrap()), "{spelled}");
+        }
+    }
+
+    #[test]
+    fn where_addresses_stay_as_they_are_there_is_a_name_that_is_nobodys() {
+        assert_eq!(with_a_name("zk1.example:2281,zk2"), "zk1.example:2281,zk2");
+        for hosts in ["10.0.0.1:2281", "zk1.example:2281,[::1]:2281"] {
+            let told = with_a_name(hosts);
+            let (name, rest) = told.split_once(',').unwrap();
+            assert_eq!(rest, hosts);
+            let name = name.strip_prefix("tcp://").unwrap();
+            assert!(name.parse::<SocketAddr>().is_err(), "{name} would not be looked up");
+            assert!(name.to_socket_addrs().is_err(), "{name} is somebody's");
         }
     }
 

@@ -1,6 +1,7 @@
 //! A certificate authority of the test's own.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -36,11 +37,19 @@ pub struct CertificateFiles {
 }
 
 impl Certificates {
-    /// Makes an authority and both certificates.
+    /// Makes an authority and both certificates, for this machine alone.
     ///
     /// # Errors
     /// If the cryptographic library refuses.
     pub fn generate() -> Result<Self> {
+        Certificates::of(Ipv4Addr::LOCALHOST)
+    }
+
+    /// As [`generate`](Certificates::generate), for servers at that address as well.
+    ///
+    /// # Errors
+    /// If the cryptographic library refuses.
+    pub fn of(address: Ipv4Addr) -> Result<Self> {
         let mut authority = CertificateParams::new(Vec::new())?;
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -48,7 +57,7 @@ impl Certificates {
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
 
         let issue = |name: &str| -> Result<(String, String)> {
-            let hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+            let hosts = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), address.to_string()];
             let mut params = CertificateParams::new(hosts)?;
             params.distinguished_name.push(DnType::CommonName, name);
             let key = KeyPair::generate()?;

@@ -54,7 +54,7 @@ impl Options {
 
     /// The server runs in a site of a network.
     #[must_use]
-    pub(super) fn at(mut self, site: &Site) -> Self {
+    pub fn at(mut self, site: &Site) -> Self {
         self.home = Some(site.clone());
         self
     }

@@ -67,7 +67,7 @@ impl Server {
 
     /// `host:port` for clients with TLS, if the options asked for it.
     pub fn secure_address(&self) -> Option<String> {
-        self.site.secure_port.map(|port| format!("127.0.0.1:{port}"))
+        self.site.secure_port.map(|port| format!("{}:{port}", self.site.host()))
     }
 
     /// Sends a four-letter word.

@@ -150,7 +150,8 @@ impl Site {
             }
         }
         if let Some(port) = self.secure_port {
-            line(format_args!("secureClientPortAddress=127.0.0.1\nsecureClientPort={port}"));
+            let host = self.host();
+            line(format_args!("secureClientPortAddress={host}\nsecureClientPort={port}"));
             line(format_args!(
                 "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
                  ssl.keyStore.location={directory}/server.pem\n\
