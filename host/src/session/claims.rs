@@ -45,11 +45,20 @@ struct Part {
     path: String,
     czxid: i64,
     watch: Watch,
+    /// Whether the watch has fired before for another reason than its deletion: what the watch then says
+    /// first comes from a look that may be under way.
+    was_changed: bool,
     /// Those that were claimed as one have the same.
     claim: u64,
     /// Set while it is being deleted by us: its deletion is no loss.
     ending: Option<GivingUp>,
     _claimed: Claimed,
+}
+
+impl Part {
+    fn new(path: String, czxid: i64, watch: Watch, claim: u64, claimed: Claimed) -> Self {
+        Part { path, czxid, watch, was_changed: false, claim, ending: None, _claimed: claimed }
+    }
 }
 
 /// A participant's claim: all the znodes that it holds.
@@ -147,7 +156,7 @@ impl Seat {
         // From here nothing is waited for.
         for (znode, watch) in found.iter_mut() {
             if watch.is_none() {
-                *watch = Some(self.armed_behind(znode)?);
+                *watch = Some(self.armed_behind(&znode.path, znode.czxid)?);
             }
         }
         let mut claims = self.claims();
@@ -155,8 +164,8 @@ impl Seat {
         let claim = claims.begin();
         for (Znode { path, czxid, .. }, watch) in found {
             let Some(watch) = watch.take() else { continue };
-            let (path, _claimed) = (path.clone(), self.core.claimed());
-            claims.parts.push(Part { path, czxid: *czxid, watch, claim, ending: None, _claimed });
+            let (path, claimed) = (path.clone(), self.core.claimed());
+            claims.parts.push(Part::new(path, *czxid, watch, claim, claimed));
         }
         drop(claims);
         self.claims_changed.notify_one();
@@ -227,10 +236,9 @@ impl Seat {
 
     /// A watch that is armed by a read which nobody waits for. If the znode is gone by then, it fires
     /// as one that saw it go.
-    fn armed_behind(&self, znode: &Znode) -> Result<Watch, Failure> {
-        let charge = self.account.charge(WatchKind::Data, &znode.path)?;
-        let (core, kin) = (Arc::clone(&self.core), self.kin);
-        let Znode { path, czxid, .. } = znode.clone();
+    fn armed_behind(&self, path: &str, czxid: i64) -> Result<Watch, Failure> {
+        let charge = self.account.charge(WatchKind::Data, path)?;
+        let (core, kin, path) = (Arc::clone(&self.core), self.kin, path.to_owned());
         let fired = async move {
             let read = Request::GetData(path.clone(), Watching::Yes);
             match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply)) {
@@ -362,8 +370,8 @@ impl Seat {
                     (GONE, Watch::new(std::future::ready(Event::Deleted).boxed()))
                 }
             };
-            let (path, _claimed) = (path.clone(), self.core.claimed());
-            claims.parts.push(Part { path, czxid, watch, claim, ending: None, _claimed });
+            let (path, claimed) = (path.clone(), self.core.claimed());
+            claims.parts.push(Part::new(path, czxid, watch, claim, claimed));
         }
         drop(claims);
         self.claims_changed.notify_one();

@@ -352,8 +352,13 @@ impl Core {
         self.contact().answered(Authority::Quorum, now, now);
     }
 
+    /// Whether there is a connection now.
+    pub(super) fn is_connected(&self) -> bool {
+        *self.connection.borrow() == Connection::Up
+    }
+
     async fn until_connected(&self) -> Result<(), Failure> {
-        if *self.connection.borrow() == Connection::Up && !self.lost.is_cancelled() {
+        if self.is_connected() && !self.lost.is_cancelled() {
             return Ok(());
         }
         let mut connection = self.connection.clone();

@@ -159,7 +159,9 @@ pub(super) enum Sight {
 /// # Cancellation
 /// The znode may or may not be gone.
 pub(super) async fn delete(core: &Arc<Core>, znode: &Znode, sight: Sight) -> Result<(), Failure> {
-    let may_be_anothers = znode.naming == Naming::Given && sight == Sight::None;
+    // What was seen before the connection was lost says nothing of when there is one again.
+    let is_unseen = sight == Sight::None || !core.is_connected();
+    let may_be_anothers = znode.naming == Naming::Given && is_unseen;
     let mut is_looked_at = may_be_anothers && !core.omits(Omission::CzxidCheck);
     let mut pauses = Pauses::new();
     loop {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use super::budget::Charge;
 use super::claims::Fence;
 use super::failure::{Failure, Refusal};
+use super::outcome::made_and_not_told;
 use super::request::{CreateMode, Reply, Request, Stat, WatchKind, Watching, Write, Written};
 use super::seat::Seat;
 use super::tickets::{GivingUp, UNTOLD, writes};
@@ -175,7 +176,10 @@ impl Seat {
                 Ok(Reply::Exists(found, _)) => found,
                 // The server that answered the multi has the znode, so there is nothing to catch
                 // up with.
-                _ => Box::pin(self.core.stat(&path)).await?,
+                _ => {
+                    let found = Box::pin(self.core.stat(&path)).await;
+                    found.map_err(|failure| made_and_not_told(&failure))?
+                }
             };
             let found = found.filter(|found| found.ephemeral_owner == self.core.id());
             looked.push((path, found));

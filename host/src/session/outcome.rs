@@ -66,6 +66,15 @@ fn verdict(signs: &[Sign]) -> Option<Happened> {
     })
 }
 
+/// A write was made, and what it has made cannot be read: its outcome is unknown to the caller.
+pub(super) fn made_and_not_told(failure: &Failure) -> Failure {
+    if *failure == Failure::SessionLost {
+        return Failure::SessionLost;
+    }
+    tracing::warn!(%failure, "what a write has made cannot be read");
+    Failure::OutcomeUnknown
+}
+
 impl Seat {
     /// The outcome of a write that was sent among `batch` and whose reply was lost. `OutcomeUnknown`
     /// if none of its tickets tells.
@@ -76,7 +85,8 @@ impl Seat {
         batch: &[Request],
         chance: Chance,
     ) -> Result<Reply, Failure> {
-        for _ in 0..ATTEMPTS {
+        let mut sent = 0;
+        loop {
             let (signs, seen) = match self.signs(tickets, batch).await {
                 Ok(signs) => signs,
                 Err(Failure::SessionLost) => return Err(Failure::SessionLost),
@@ -87,21 +97,30 @@ impl Seat {
             };
             match verdict(&signs) {
                 None => return Err(Failure::OutcomeUnknown),
-                Some(Happened::Yes) => return self.reconstruct(request, tickets, &seen).await,
+                Some(Happened::Yes) => {
+                    // What a read is refused for says nothing of the write, which was made.
+                    let read = self.reconstruct(request, tickets, &seen).await;
+                    return read.map_err(|failure| made_and_not_told(&failure));
+                }
                 Some(Happened::No) if chance == Chance::Passed => {
                     let text = "the connection was lost with it, and what was asked for behind it was \
                                 done on the next one: nothing was changed";
                     return Err(Refusal::Other(text.to_owned()).into());
                 }
+                Some(Happened::No) if sent == ATTEMPTS => {
+                    let text = format!(
+                        "the connection was lost with it {ATTEMPTS} times: nothing was changed"
+                    );
+                    return Err(Refusal::Other(text).into());
+                }
                 Some(Happened::No) => {}
             }
+            sent += 1;
             match self.core.send(request.clone()).await {
                 Err(Failure::OutcomeUnknown) => {}
                 answer => return answer,
             }
         }
-        let text = format!("the connection was lost with it {ATTEMPTS} times: nothing was changed");
-        Err(Refusal::Other(text).into())
     }
 
     async fn signs(

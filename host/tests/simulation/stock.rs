@@ -86,3 +86,82 @@ fn seeds_that_were_wronged_hold() {
         }
     }
 }
+
+/// The verdict on a run that a scenario says all of.
+fn played(name: &str, scenario: &str) -> Verdict {
+    Verdict::of(&stock(name), toml::from_str(scenario).unwrap()).unwrap()
+}
+
+/// Somebody writes to the znode of a claim and deletes it later, while its holder calls faster than a look
+/// at the znode is answered.
+#[test]
+fn a_look_at_a_claim_outlasts_the_calls_that_come_meanwhile() {
+    let acquire = "{ call = { operation = \"acquire\" } }";
+    let again = format!("{acquire}, {{ rest = {{ ms = 1 }} }},").repeat(3_000);
+    let scenario = format!(
+        r#"
+        seed = 7
+        hosts = 2
+        session-timeout-ms = 1000
+
+        [[applications]]
+        host = 0
+        steps = [{acquire}, {{ rest = {{ ms = 300 }} }}, {again}]
+
+        [[applications]]
+        host = 1
+        config = {{ revocable = true, force-after-ms = 600 }}
+        steps = [
+            {{ rest = {{ ms = 200 }} }},
+            {{ call = {{ operation = "contenders", bind = "line" }} }},
+            {{ rest = {{ ms = 300 }} }},
+            {{ call = {{ operation = "revoke", arguments = {{ path = "$line.0.path" }} }} }},
+            {{ rest = {{ ms = 700 }} }},
+            {acquire},
+            {{ work = {{ ms = 3000 }} }},
+            "leave",
+        ]
+        "#
+    );
+    let verdict = played("lock", &scenario);
+    assert_eq!(verdict.violations, []);
+    assert!(verdict.tally.grants >= 2, "{:?}", verdict.tally);
+}
+
+/// A create loses its connection as often as it may be sent again, and the last time it is made.
+#[test]
+fn a_write_is_looked_for_after_the_last_time_that_it_was_sent() {
+    let lost = |fault: &str, nth: u32| {
+        format!(
+            "[[faults]]\nfault = \"{fault}\"\nhost = 0\nwhen = {{ request = {{ nth = {nth} }} }}\n"
+        )
+    };
+    let before: String = (5..35).step_by(3).map(|nth| lost("lost-before", nth)).collect();
+    let scenario = format!(
+        r#"
+        seed = 7
+        hosts = 1
+        servers = 1
+        session-timeout-ms = 20000
+
+        [[applications]]
+        host = 0
+        steps = [
+            {{ call = {{ operation = "join", arguments = {{ name = "a", data = "x" }} }} }},
+            {{ rest = {{ ms = 9000 }} }},
+            "leave",
+        ]
+
+        [[applications]]
+        host = 0
+        steps = [{{ rest = {{ ms = 30000 }} }}, {{ call = {{ operation = "members" }} }}]
+
+        {before}
+        {}
+        "#,
+        lost("lost-after", 35)
+    );
+    let verdict = played("group-membership", &scenario);
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.tally.struck, 11, "{:?}", verdict.tally);
+}

@@ -2,7 +2,6 @@
 
 use std::task::{Context, Poll};
 
-use crate::session::failure::{Failure, Refusal};
 use crate::session::seat::Seat;
 use crate::session::watch::Event;
 
@@ -31,31 +30,27 @@ impl Seat {
             if event == Event::Deleted {
                 return (path, czxid);
             }
-            // The data changed, or the watch came back with a stale word: look, and watch again.
-            // Boxed, as all that is rare: a future has room for every branch.
-            if !Box::pin(self.stands_still(&path, czxid)).await {
+            // The data changed, or the watch came back with a stale word.
+            if !self.watch_anew(&path, czxid) {
                 return (path, czxid);
             }
         }
     }
 
-    /// Whether a claim's znode is there as it was, and is watched again.
-    async fn stands_still(&self, path: &str, czxid: i64) -> bool {
-        match self.read_and_watch(path).await {
-            Ok((stat, watch)) if stat.czxid == czxid => {
-                if let Some(part) = self.claims().part(path) {
+    /// Looks at a claim's znode again, and watches it. The look is the new watch's: who drops the future
+    /// that follows the claims, as every call does, does not drop the look. False if nothing can be said
+    /// of the claim any more, so that it is not held.
+    fn watch_anew(&self, path: &str, czxid: i64) -> bool {
+        match self.armed_behind(path, czxid) {
+            Ok(watch) => {
+                if let Some(part) = self.claims().part(path).filter(|part| part.czxid == czxid) {
                     part.watch = watch;
+                    part.was_changed = true;
                 }
                 true
             }
-            Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
-                // One that is being deleted by us is lost to nobody.
-                self.claims().part(path).is_none_or(|part| part.ending.is_some())
-            }
-            Err(Failure::SessionLost) => std::future::pending().await,
-            // Nothing can be said of the claim any more, so it is not held.
             Err(failure) => {
-                tracing::warn!(path, %failure, "the claim's znode cannot be read");
+                tracing::warn!(path, %failure, "the claim's znode cannot be watched");
                 false
             }
         }

@@ -73,7 +73,11 @@ impl Seat {
     /// watch of its claim tells; on a server that is behind later than a look after a `sync` would.
     fn sight(&self, znode: &Znode) -> Sight {
         match self.claims().part(&znode.path) {
-            Some(part) if part.czxid == znode.czxid && part.watch.fired().is_none() => {
+            Some(part)
+                if part.czxid == znode.czxid
+                    && !part.was_changed
+                    && part.watch.fired().is_none() =>
+            {
                 Sight::Watched
             }
             _ => Sight::None,
