@@ -182,19 +182,29 @@ impl Waiting {
                 return;
             }
             Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. } => {}
-            _ if is_full => {
-                let is_state = |it: &Notice| {
-                    !matches!(it, Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. })
-                };
-                if let Some(stale) = self.notices.iter().position(is_state) {
-                    self.notices.remove(stale);
-                } else if self.notices.pop_front().is_some() {
-                    self.dropped += 1;
-                }
-            }
+            _ if is_full => self.make_room(),
             _ => {}
         }
         self.notices.push_back(notice);
+    }
+
+    /// Takes out the oldest notice that a follower can best do without: of a state that a newer one
+    /// replaces, or else an event, or else that something is held or released. Never of a loss or the end.
+    fn make_room(&mut self) {
+        let is_passing = |it: &Notice| {
+            matches!(it, Notice::Waiting { .. } | Notice::Suspended | Notice::Resumed)
+        };
+        if let Some(stale) = self.notices.iter().position(is_passing) {
+            self.notices.remove(stale);
+            return;
+        }
+        let is_emitted = |it: &Notice| matches!(it, Notice::Emitted { .. });
+        let is_of_a_claim = |it: &Notice| matches!(it, Notice::Held(_) | Notice::Released { .. });
+        let event = self.notices.iter().position(is_emitted);
+        if let Some(missed) = event.or_else(|| self.notices.iter().position(is_of_a_claim)) {
+            self.notices.remove(missed);
+            self.dropped += 1;
+        }
     }
 }
 
@@ -301,6 +311,22 @@ mod tests {
         assert_eq!((loss.cause(), end.cause()), ("expired", "expired"));
         assert!(!seen.iter().any(|notice| matches!(notice, Notice::Suspended)), "{seen:?}");
         assert_eq!(follower.dropped(), 11);
+    }
+
+    #[tokio::test]
+    async fn a_slow_follower_does_not_miss_what_became_of_a_claim_for_a_doubt() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
+        line.tell(Notice::Released { path: "/a".into() });
+        (0..MOST_WAITING).for_each(|number| line.tell(emitted(number)));
+        for _ in 0..3 {
+            line.tell(Notice::Suspended);
+            line.tell(Notice::Resumed);
+        }
+        assert!(matches!(follower.next().await, Some(Notice::Held(_))));
+        assert!(matches!(follower.next().await, Some(Notice::Released { .. })));
+        assert_eq!(follower.dropped(), 3, "two events had no room, and one made room for a doubt");
     }
 
     #[tokio::test]
