@@ -5,7 +5,8 @@ use std::iter;
 
 use crate::participant::{Level, log};
 use crate::reading::BATCH;
-use crate::zookeeper::{Children, Error, Place, Reply, Request, get_children, pipeline};
+use crate::reads::reads;
+use crate::zookeeper::{Children, Error, Place, Reply, Request, get_children};
 use crate::{Contender, Naming, Standing};
 
 /// Contenders in the order of their counters.
@@ -153,8 +154,8 @@ pub fn owners(directory: &str, line: &[Contender]) -> Result<Vec<Option<String>>
     let mut owners = Vec::with_capacity(line.len());
     for batch in line.chunks(OWNERS_AT_ONCE) {
         let read = |contender: &Contender| Request::GetData(contender.path(directory));
-        let reads: Vec<_> = batch.iter().map(read).collect();
-        for reply in pipeline(&reads) {
+        let asks: Vec<_> = batch.iter().map(read).collect();
+        for reply in reads(&asks) {
             owners.push(match reply {
                 Ok(Reply::Data(read)) => Some(String::from_utf8_lossy(&read.data).into_owned()),
                 Err(Error::NoNode) => None,

@@ -42,14 +42,16 @@ pub fn ask_to_give_way(
     request: RevokeRequest,
     force_after_ms: Option<u64>,
 ) -> Result<Asked, Error> {
+    // Whoever holds is shown its path from the root of the ensemble: the name is what counts.
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    if naming.read(name).is_none_or(|contender| contender.path(directory) != path) {
+    let Some(contender) = naming.read(name) else {
         return Err(Error::Invalid(format!("{path} is no contender's; `contenders` tells them")));
-    }
-    write_request(path, request)?;
+    };
+    let path = contender.path(directory);
+    write_request(&path, request)?;
     match force_after_ms {
         None => Ok(Asked::Stands),
-        Some(after_ms) => force(path, request, after_ms),
+        Some(after_ms) => force(&path, request, after_ms),
     }
 }
 

@@ -217,3 +217,21 @@ async fn a_znode_with_children_is_not_lowered_and_the_children_stay() -> Result<
 async fn the_maintenance_window_does_what_its_page_says() -> Result<()> {
     play_example("maintenance-window", &["job", "maintenance"]).await
 }
+
+#[tokio::test]
+async fn who_is_overtaken_while_it_makes_the_parents_has_raised_nothing() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (proxy, admin) = (Proxy::start(server.address())?, Admin::connect(server.address()).await?);
+    let path = format!("{}/below/new/parents", zookeeper::unique_path());
+    // The first one is of the barrier itself, whose parents are missing.
+    let second = proxy.inject(Match::creates().nth(2), Action::StallRequests);
+    let raising = program(proxy.address(), &path, &["raise"])?.start()?;
+    second.struck().await?;
+    admin.create(&path, b"somebody else's").await?;
+    proxy.heal();
+    let ended = raising.ended().await?;
+    assert!(ended.stdout.contains("was-up"), "{ended:?}");
+    let (data, stat) = admin.get(&path).await?.context("the barrier")?;
+    assert_eq!((data, stat.version), (b"somebody else's".to_vec(), 0));
+    Ok(())
+}

@@ -131,6 +131,39 @@ async fn one_vote_aborts_and_so_does_the_deadline() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_somebody_else_has_written_blocks_nobody() -> Result<()> {
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let path = zookeeper::unique_path();
+    let in_it = |tx: &str, name: &str| format!("{path}{tx}/{name}");
+    // Perhaps it was a vote, before or after: nobody can tell any more.
+    let tx = begin(&path, &["a", "b"], LONG_MS).await?;
+    answer(&cast(&path, &tx, "a", "commit").await?);
+    admin.set(&in_it(&tx, "sites/a"), b"commit").await?;
+    let of_a = in_it(&tx, "sites/a").replace(&path, "");
+    check_refused(&cast(&path, &tx, "a", "commit").await?, &of_a);
+    assert_eq!(outcome(&path, &tx).await?["reason"], json!("the vote of a was overwritten"));
+    check_refused(&cast(&path, &tx, "b", "commit").await?, "is decided, to abort");
+
+    // What is missing or in the way of an end is named, or does not matter.
+    let forget = async |tx: &str| {
+        call(&path, &["--wait", "20s", "forget", &format!("transaction={tx}")]).await
+    };
+    admin.create(&in_it(&tx, "registered/notes"), b"").await?;
+    check_refused(&forget(&tx).await?, "/registered has a child");
+    admin.delete(&in_it(&tx, "registered/notes")).await?;
+    admin.delete(&in_it(&tx, "payload")).await?;
+    answer(&forget(&tx).await?);
+    assert_eq!(admin.stat(&format!("{path}{tx}")).await?, None);
+
+    let tx = begin(&path, &["a"], LONG_MS).await?;
+    admin.delete(&in_it(&tx, "present")).await?;
+    let (transaction, words) = (format!("transaction={tx}"), ["--wait", "20s", "register"]);
+    let refused = call(&path, &[&words[..], &[&transaction, "site=a"]].concat()).await?;
+    check_refused(&refused, "/present/a cannot be created");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_is_no_transaction_is_refused() -> Result<()> {
     let admin = Admin::connect(zookeeper::shared().await.address()).await?;
     let path = zookeeper::unique_path();

@@ -86,6 +86,11 @@ fn put(data: &[u8]) -> Result<(), Error> {
         // Its parents are missing. With them comes the znode, without data at first.
         Err(Error::NoNode) => {
             ensure(&[BARRIER.to_owned()], CreateMode::Persistent)?;
+            // Another client may have been faster, and what it has created is a barrier that is up.
+            let found = look()?.ok_or(Error::NoNode)?;
+            if found.stat.version != 0 || !found.data.is_empty() {
+                return Err(Error::NodeExists);
+            }
             loop {
                 match set_data(BARRIER, data, Some(0)) {
                     // Of several at one version, one succeeds: it may be sent again.

@@ -18,11 +18,11 @@ use std::cell::RefCell;
 
 use bindings::exports::wok::counter::counter::{Compared, Guest};
 use decide::Step;
-use wok_sdk::Marker;
 use wok_sdk::zookeeper::{
     CreateMode, Error, MultiError, Reply, Request, SetDataRequest, VersionRequest, Write, ensure,
-    get_data, multi, pipeline,
+    get_data, multi,
 };
+use wok_sdk::{Marker, reads};
 
 /// The mount is the counter's own znode.
 const COUNTER: &str = "/";
@@ -40,9 +40,9 @@ thread_local! {
 
 impl Guest for Counter {
     fn get() -> Result<i64, Error> {
-        let reads = [Request::Sync(COUNTER.to_owned()), Request::GetData(COUNTER.to_owned())];
+        let both = [Request::Sync(COUNTER.to_owned()), Request::GetData(COUNTER.to_owned())];
         let mut found = 0;
-        for reply in pipeline(&reads) {
+        for reply in reads(&both) {
             match reply {
                 Ok(Reply::Data(contents)) => found = value(&contents.data)?,
                 // It comes with the first change.

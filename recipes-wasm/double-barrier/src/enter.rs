@@ -6,7 +6,7 @@ use wok_sdk::zookeeper::{
 };
 use wok_sdk::{Named, wait_until_gone};
 
-use crate::decide::{Arrival, Count, Round, arrive, count, earliest};
+use crate::decide::{Arrival, Count, Old, Round, arrive, count, earliest};
 use crate::generation::{
     check, check_forming, look, member, members, newest, open, path, path_of, read, succeed,
 };
@@ -32,16 +32,28 @@ pub(crate) struct Inside {
 /// Enters a round of that size. `first` is the generation to look at first, if one is likely.
 pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
     let name = member(&participant::id()); // 1
+    let mut is_likely = first.is_some();
     let mut number = match first {
         Some(number) => number,
         None => newest()?,
     };
     loop {
         let found = look(number)?; // 2
+        if found.is_none() && std::mem::take(&mut is_likely) {
+            // It may be there, and the server behind: others wait in it, or will.
+            number = newest()?;
+            continue;
+        }
         let arrival = arrive(found.as_ref().map(|(generation, _)| generation), size);
         let attempt = Attempt { number, size, name: &name };
         let tried = match (arrival, found) {
-            (Arrival::Refuse { size: there }, _) => return Err(refusal(number, size, there)),
+            (Arrival::Refuse { size: there }, _) => {
+                if has_members(number)? {
+                    return Err(refusal(number, size, there));
+                }
+                number = succeed(number, Old::Keep, size)?;
+                continue;
+            }
             (Arrival::Succeed { old }, _) => {
                 number = succeed(number, old, size)?;
                 continue;
@@ -53,8 +65,17 @@ pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
         match tried {
             Tried::Inside(inside) => return Ok(inside),
             Tried::Again => number = newest()?,
-            Tried::Full => number = number.wrapping_add(1),
+            Tried::Full => (number, is_likely) = (number.wrapping_add(1), true),
         }
+    }
+}
+
+/// Whether anybody waits in a generation that has children.
+fn has_members(number: i32) -> Result<bool, Error> {
+    match get_children(&path(number)) {
+        Ok(children) => Ok(members(&children).next().is_some()),
+        Err(Error::NoNode) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which names have instances.
 
-use wok_sdk::zookeeper::{Children, Error, Reply, Request, pipeline};
-use wok_sdk::{child, confirmed, names};
+use wok_sdk::zookeeper::{Children, Error, Reply, Request};
+use wok_sdk::{child, confirmed, names, reads};
 
 use crate::NAMES;
 use crate::decide;
@@ -30,7 +30,7 @@ pub(crate) fn names_with_instances() -> Result<Vec<String>, Error> {
     for some in all.chunks(LOOKED_AT_ONCE) {
         let lists: Vec<Request> =
             some.iter().map(|name| Request::GetChildren(child(NAMES, name))).collect();
-        for (name, reply) in some.iter().zip(pipeline(&lists)) {
+        for (name, reply) in some.iter().zip(reads(&lists)) {
             match reply {
                 Ok(Reply::Children(instances)) if has_instance(&instances) => {
                     found.push(name.clone());

@@ -168,7 +168,7 @@ fn claim(items: Vec<Read>, place: Option<&Own>) -> Result<Option<Taken>, Error> 
             }
             Err(MultiError { index: Some(part), error }) => (part as usize, error),
             // Some of the claims may be there. They are dropped, and so released.
-            Err(MultiError { index: None, error }) => return Err(error),
+            Err(MultiError { index: None, error }) => return Err(of(&items, 0, error)),
         };
         // None was created, and one of that name is somebody else's.
         claims.into_iter().for_each(|claim| drop(claim.gone()));
@@ -178,7 +178,7 @@ fn claim(items: Vec<Read>, place: Option<&Own>) -> Result<Option<Taken>, Error> 
             // The directory of claims, or else the item.
             (part, Error::NoNode) if part % 2 == 1 => place::furnish()?,
             (_, Error::NoNode) => return Ok(None),
-            (_, error) => return Err(error),
+            (part, error) => return Err(of(&items, part / 2, error)),
         }
     }
 }
@@ -207,7 +207,7 @@ fn remove(items: Vec<Read>, place: Option<&Own>) -> Result<Option<Taken>, Error>
         let (part, error) = match marked::write(&writes) {
             // The claim is dropped, and so released.
             Ok(()) => return Ok(Some(Taken { items, held: None })),
-            Err(Unmade::All(error)) => return Err(error),
+            Err(Unmade::All(error)) => return Err(of(&items, 0, error)),
             Err(Unmade::Part(part, error)) => (part, error),
         };
         claim.map(Named::gone);
@@ -215,8 +215,19 @@ fn remove(items: Vec<Read>, place: Option<&Own>) -> Result<Option<Taken>, Error>
             (Some(Write::Create(_)), Error::NoNode) => place::furnish()?,
             (_, error) if place.is_some() && part + 1 == writes.len() => return Err(error),
             (_, Error::NoNode | Error::NodeExists | Error::BadVersion) => return Ok(None),
-            (_, error) => return Err(error),
+            (_, error) => {
+                let first = writes.len() - items.len() - usize::from(place.is_some());
+                return Err(of(&items, part.saturating_sub(first), error));
+            }
         }
+    }
+}
+
+/// What the server says of one of the items.
+fn of(items: &[Read], number: usize, error: Error) -> Error {
+    match items.get(number) {
+        Some(item) => place::in_the_way(&item.name, error),
+        None => error,
     }
 }
 
@@ -239,17 +250,17 @@ fn bury(item: &Read) -> Result<(), Error> {
     // As long as this stands nobody else claims the item; and it says what became of the list.
     let owner = participant::owner();
     let claim = place::claim(&item.name);
-    let letter = CreateRequest {
-        path: place::dead_letter(&item.name),
-        data: item.contents.data.clone(),
-        mode: CreateMode::Persistent,
-    };
-    let writes = [
-        Named::write(&claim, owner.as_bytes()),
-        delete(place::item(&item.name), Some(item.contents.stat.version)),
-        Write::Create(letter),
-    ];
+    let mut letter = item.name.clone();
     loop {
+        let writes = [
+            Named::write(&claim, owner.as_bytes()),
+            delete(place::item(&item.name), Some(item.contents.stat.version)),
+            Write::Create(CreateRequest {
+                path: place::dead_letter(&letter),
+                data: item.contents.data.clone(),
+                mode: CreateMode::Persistent,
+            }),
+        ];
         let claim = Named::of(claim.clone());
         match multi(&writes, &[]) {
             Ok(_) => return claim.release(),
@@ -258,6 +269,10 @@ fn bury(item: &Read) -> Result<(), Error> {
                 match (part, error) {
                     (0, Error::NoNode) => place::furnish()?,
                     (2, Error::NoNode) => place::furnish_cemetery()?,
+                    // An earlier item of that name, from before the directory's counter began anew.
+                    (2, Error::NodeExists) if letter == item.name => {
+                        letter = [&item.name, "-", &item.contents.stat.czxid.to_string()].concat();
+                    }
                     (2, error) => return Err(error),
                     // Somebody has it, or it is gone.
                     (_, Error::NodeExists | Error::NoNode | Error::BadVersion) => return Ok(()),

@@ -3,8 +3,10 @@
 //! The published text lists the queue once and lists it again when that list is exhausted. So it is
 //! here; but items may come back, and an old list does not have them, so it is not used for long.
 
-use std::collections::VecDeque;
+use std::cell::Cell;
+use std::collections::{BTreeSet, VecDeque};
 
+use wok_sdk::participant::{Level, log};
 use wok_sdk::time_and_chance::now_ms;
 use wok_sdk::zookeeper::{Children, Error, Reply, Request, Watch, WatchRequest};
 use wok_sdk::{names, reads};
@@ -124,24 +126,43 @@ pub(crate) fn left(names: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(left)
 }
 
+/// Warns, once in a participant's life, of an item that nobody takes who has this layout.
+fn warn_of(stranger: &str) {
+    thread_local! {
+        static HAS_WARNED: Cell<bool> = const { Cell::new(false) };
+    }
+    if !HAS_WARNED.replace(true) {
+        let path = place::item(stranger);
+        let why = " is no item of the layout in use here, so nobody takes it who uses this layout: give \
+                   producers and consumers the same `layout`";
+        log(Level::Warn, &[&path, why].concat());
+    }
+}
+
 /// The names of the items that nobody has taken.
 ///
 /// The claims are read behind the items: an item whose claim is gone by then has come back, or is gone,
 /// too.
 fn read(items: &Children, claims: Option<Children>, layout: Layout, read_ms: u64) -> List {
-    if let Some(claims) = &claims {
-        // An item's claim has the item's name.
-        claims.order(&[layout.infix().unwrap_or("-").to_owned()]);
+    let claims = claims.filter(|claims| claims.count() > 0);
+    // An item's claim has the item's name.
+    let mut claimed = BTreeSet::new();
+    match (&claims, layout.infix()) {
+        (Some(claims), Some(infix)) => drop(claims.order(&[infix.to_owned()])),
+        // No word stands before the counter, so a sign could not be told from the hyphen.
+        (Some(claims), None) => claimed.extend(names(claims)),
+        (None, _) => {}
     }
-    let is_taken = |name: &String| {
-        let claims = claims.as_ref().filter(|claims| claims.count() > 0);
-        let place = claims.zip(layout.turn(name));
-        place.is_some_and(|(claims, turn)| claims.position(name, turn.counter()).is_there)
+    let is_taken = |name: &String| match (&claims, layout.infix(), layout.turn(name)) {
+        (Some(claims), Some(_), Some(turn)) => claims.position(name, turn.counter()).is_there,
+        _ => claimed.contains(name),
     };
     let mut first: Vec<String> = match layout.infix() {
         // The host puts them in order.
         Some(infix) => {
-            items.order(&[infix.to_owned()]);
+            if let Some(stranger) = items.order(&[infix.to_owned()]).stranger {
+                warn_of(&stranger);
+            }
             let own = names(items).filter(|name| layout.turn(name).is_some() && !is_taken(name));
             own.take(MOST_NAMES + 1).collect()
         }

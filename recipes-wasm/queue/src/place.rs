@@ -22,6 +22,22 @@ pub(crate) fn item(name: &str) -> String {
     [ITEMS, "/", name].concat()
 }
 
+/// Why an item cannot be taken, with its name where the server's word for it would not tell: whoever looks
+/// after the queue has to know what is in the way of all the others.
+pub(crate) fn in_the_way(name: &str, error: Error) -> Error {
+    let why = match error {
+        Error::NoAuth => {
+            "its ACL does not let this participant take it: change the ACL, or delete it"
+        }
+        Error::NotEmpty => "it has children, and an item has none: delete them",
+        Error::OverLimit(text) => {
+            return Error::OverLimit([&item(name), " cannot be taken: ", &text].concat());
+        }
+        other => return other,
+    };
+    Error::Other([&item(name), " cannot be taken: ", why].concat())
+}
+
 /// The path of its claim.
 pub(crate) fn claim(name: &str) -> String {
     [CLAIMS, "/", name].concat()

@@ -32,7 +32,7 @@ pub(crate) fn read(names: Vec<String>) -> Result<(Vec<Read>, Vec<String>), Error
             Ok(Reply::Data(contents)) => found.push(Read { name, contents }),
             Err(Error::NoNode) => {}
             Ok(_) => return Err(Error::Other("get-data: another reply".to_owned())),
-            Err(error) => return Err(error),
+            Err(error) => return Err(place::in_the_way(&name, error)),
         }
     }
     Ok((found, rest))

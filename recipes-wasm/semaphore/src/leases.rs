@@ -4,9 +4,9 @@
 use wok_sdk::participant::{self, Fence};
 use wok_sdk::zookeeper::{
     self, Contents, CreateMode, Error, MultiError, Reply, Request, VersionRequest, Watch,
-    WatchRequest, Write, get_children, get_data, multi, pipeline, set_data,
+    WatchRequest, Write, get_children, get_data, multi, set_data,
 };
-use wok_sdk::{Contender, Named, Naming, Own, names};
+use wok_sdk::{Contender, Named, Naming, Own, names, reads};
 
 use crate::decide::{Leases, Stored};
 
@@ -70,7 +70,7 @@ pub(crate) fn watch() -> Result<Seen, Error> {
     // Nothing waits for them while idle, so the tag says nothing.
     let watched = || WatchRequest { path: DIRECTORY.to_owned(), tag: 0 };
     let requests = [Request::WatchData(watched()), Request::WatchChildren(watched())];
-    let mut replies = pipeline(&requests).into_iter();
+    let mut replies = reads(&requests).into_iter();
     let (number, there) = (replies.next(), replies.next());
     let (read, of_number) = match number {
         Some(Ok(Reply::WatchedData(watched))) => watched,

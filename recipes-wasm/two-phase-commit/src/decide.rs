@@ -55,6 +55,9 @@ pub(crate) struct Site {
     pub(crate) name: String,
     /// Its vote, if it has voted.
     pub(crate) vote: Option<Choice>,
+    /// Whether somebody else has written to the vote's znode: what is there is nobody's vote any more, and
+    /// never will be one, as it is not at the version of one.
+    pub(crate) is_spoilt: bool,
     /// Whether it has ever registered.
     pub(crate) has_registered: bool,
     /// Whether the participant that registered is there.
@@ -65,7 +68,7 @@ impl Site {
     /// Whether it has registered, and died before it voted. A vote takes the mark of presence away, so
     /// that a site that has voted is not waited for; one that has not registered may only be late.
     pub(crate) fn is_dead(&self) -> bool {
-        self.vote.is_none() && self.has_registered && !self.is_present
+        self.vote.is_none() && !self.is_spoilt && self.has_registered && !self.is_present
     }
 }
 
@@ -103,7 +106,10 @@ pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
         Some((place, site.name.as_str()))
     };
     if let Some((place, name)) = place(&|site| site.vote == Some(Choice::Abort)) {
-        return abort([name, " voted to abort"].concat(), Ground::HasVoted(place));
+        return abort([name, " voted to abort"].concat(), Some(Ground::HasVoted(place)));
+    }
+    if let Some((_, name)) = place(&|site| site.is_spoilt) {
+        return abort(["the vote of ", name, " was overwritten"].concat(), None);
     }
     let Some((missing, name)) = place(&|site| site.vote.is_none()) else {
         let verdict =
@@ -112,27 +118,27 @@ pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
         return Step::Decide { verdict, grounds };
     };
     if let Some((place, name)) = place(&Site::is_dead) {
-        return abort([name, " died before it voted"].concat(), Ground::HasNotVoted(place));
+        return abort([name, " died before it voted"].concat(), Some(Ground::HasNotVoted(place)));
     }
     match time {
         Time::IsLeft => Step::Wait,
         Time::IsOver => {
-            abort([name, " had not voted in time"].concat(), Ground::HasNotVoted(missing))
+            abort([name, " had not voted in time"].concat(), Some(Ground::HasNotVoted(missing)))
         }
     }
 }
 
-fn abort(reason: String, ground: Ground) -> Step {
+fn abort(reason: String, ground: Option<Ground>) -> Step {
     let verdict = Verdict { choice: Choice::Abort, reason };
-    Step::Decide { verdict, grounds: vec![ground] }
+    Step::Decide { verdict, grounds: ground.into_iter().collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Sites a, b, c: `c` has voted to commit, `a` to abort, `.` has not registered, `r` has, and `d` has
-    /// and is gone.
+    /// Sites a, b, c: `c` has voted to commit, `a` to abort, `.` has not registered, `r` has, `d` has and is
+    /// gone, and the vote of `s` is spoilt.
     fn sites(states: &str) -> Vec<Site> {
         let site = |(name, state): (char, char)| Site {
             name: name.to_string(),
@@ -141,7 +147,8 @@ mod tests {
                 'a' => Some(Choice::Abort),
                 _ => None,
             },
-            has_registered: "crd".contains(state),
+            is_spoilt: state == 's',
+            has_registered: "crds".contains(state),
             is_present: state == 'r',
         };
         "abcdefgh".chars().zip(states.chars()).map(site).collect()
@@ -170,6 +177,16 @@ mod tests {
                 check(states, time, Choice::Abort, "b voted to abort", &[Ground::HasVoted(1)]);
             }
         }
+    }
+
+    #[test]
+    fn a_vote_that_somebody_else_has_overwritten_aborts_and_nothing_has_to_be_checked() {
+        for states in ["cs.", "csc", "ds.", "sss"] {
+            let name = if states == "sss" { "a" } else { "b" };
+            let reason = format!("the vote of {name} was overwritten");
+            check(states, Time::IsLeft, Choice::Abort, &reason, &[]);
+        }
+        check("sa", Time::IsLeft, Choice::Abort, "b voted to abort", &[Ground::HasVoted(1)]);
     }
 
     #[test]

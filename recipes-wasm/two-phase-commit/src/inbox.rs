@@ -133,7 +133,7 @@ fn asking(site: &str, all: &[Paths]) -> Result<Vec<Asks>, Error> {
             // One that has no such znode does not ask the site, or is deleted.
             let Some((vote, decision)) = replies.pair()? else { continue };
             // What this recipe has not written asks nobody.
-            if let (Ok(None), Ok(None)) = (read_vote(&vote), read_decision(&decision)) {
+            if let (Some(None), Ok(None)) = (read_vote(&vote), read_decision(paths, &decision)) {
                 let (paths, czxid) = (paths.clone(), vote.stat.czxid);
                 let place = asks.partition_point(|asks: &Asks| asks.czxid < czxid);
                 asks.insert(place, Asks { paths, czxid });

@@ -191,16 +191,18 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
     for name in &terms.sites {
         let vote = replies.data()?;
         voted_ms.push(vote.stat.mtime_ms);
+        let read = read_vote(&vote);
         sites.push(Site {
             name: name.clone(),
-            vote: read_vote(&vote)?,
+            is_spoilt: read.is_none(),
+            vote: read.flatten(),
             has_registered: registered.contains(name),
             is_present: present.contains(name),
         });
     }
     Ok(Found {
         stamps: Stamps::of(terms, own.stat),
-        end: read_decision(&decision)?.map(|verdict| (verdict, decision.stat.mtime_ms)),
+        end: read_decision(paths, &decision)?.map(|verdict| (verdict, decision.stat.mtime_ms)),
         sites,
         voted_ms,
         watches: replies.watches,
@@ -230,7 +232,7 @@ pub(crate) fn look_for_decision(paths: &Paths, terms: &Terms, tag: u64) -> Resul
         Err(Error::NoNode) => false,
         Err(error) => return Err(error),
     };
-    let verdict = read_decision(&replies.data()?)?;
+    let verdict = read_decision(paths, &replies.data()?)?;
     let stamps = Stamps::of(terms, own.stat);
     Ok(Left { stamps, verdict, has_coordinator, watches: replies.watches })
 }
@@ -245,12 +247,12 @@ pub(crate) fn terms(paths: &Paths) -> Result<Terms, Error> {
 pub(crate) fn is_decided(paths: &Paths) -> Result<(Terms, bool), Error> {
     let decision = [Request::GetData(paths.decision())];
     let (terms, _, mut replies) = begun(paths, &decision)?;
-    if read_decision(&replies.data()?)?.is_some() {
+    if read_decision(paths, &replies.data()?)?.is_some() {
         return Ok((terms, true));
     }
     // The server may be behind here, too.
     let decision = Replies::caught_up(&decision)?.data()?;
-    Ok((terms, read_decision(&decision)?.is_some()))
+    Ok((terms, read_decision(paths, &decision)?.is_some()))
 }
 
 /// Reads whom a transaction asks, and more of it. Another host may have begun it just now, and the server that
@@ -299,10 +301,10 @@ pub(crate) fn ballot(paths: &Paths, site: &str) -> Result<Ballot, Error> {
         let transaction = paths.transaction();
         return Err(invalid(&[transaction, " does not ask the site ", site]));
     }
-    let verdict = read_decision(&replies.data()?)?;
+    let verdict = read_decision(paths, &replies.data()?)?;
     let present = replies.exists()?.map(|stat| stat.owner);
     let has_registered = replies.exists()?.is_some();
-    let vote = read_vote(&replies.data()?)?;
+    let vote = read_vote(&replies.data()?).ok_or_else(|| foreign(&paths.vote(site)))?;
     let deadline_ms = Stamps::of(&terms, own).deadline_ms;
     Ok(Ballot { terms, deadline_ms, verdict, vote, present, has_registered })
 }
@@ -380,12 +382,21 @@ pub(crate) enum Deleted {
 
 /// Deletes a transaction that is decided, in one `multi`, once nobody has a znode of its own in it.
 pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error> {
+    let own = paths.transaction().to_owned();
     let mut replies = Replies::of(&[
+        Request::GetChildren(own.clone()),
+        Request::GetChildren(paths.sites()),
         Request::GetChildren(paths.registered()),
         Request::GetChildren(paths.present()),
         Request::Exists(paths.coordinator()),
     ]);
-    let (registered, present) = (replies.children()?, replies.children()?);
+    let all = replies.children()?;
+    // Somebody else may have begun to delete it, one znode after the other.
+    let mut children = || match replies.children() {
+        Err(Error::NoNode) => Ok(Vec::new()),
+        children => children,
+    };
+    let (votes, registered, present) = (children()?, children()?, children()?);
     if replies.exists()?.is_some() {
         return Ok(Deleted::NotBefore(paths.coordinator()));
     }
@@ -397,12 +408,13 @@ pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error>
         if registered.contains(site) {
             writes.push(delete(paths.registration(site), None));
         }
-        writes.push(delete(paths.vote(site), None));
+        if votes.contains(site) {
+            writes.push(delete(paths.vote(site), None));
+        }
     }
-    let own = paths.transaction().to_owned();
-    for path in [paths.payload(), paths.sites(), paths.registered(), paths.present(), own] {
-        writes.push(delete(path, None));
-    }
+    let there = |path: &String| all.iter().any(|name| *path == paths.below(name));
+    let parts = [paths.payload(), paths.sites(), paths.registered(), paths.present()];
+    writes.extend(parts.into_iter().filter(there).chain([own]).map(|path| delete(path, None)));
     Ok(match write(&writes)? {
         Done::Yes => Deleted::Yes,
         Done::LookAgain => Deleted::LookAgain,
@@ -410,36 +422,54 @@ pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error>
 }
 
 fn write(writes: &[Write]) -> Result<Done, Error> {
-    match multi(writes, &[]) {
-        Ok(_) => Ok(Done::Yes),
-        Err(MultiError {
-            error: Error::BadVersion | Error::NoNode | Error::NodeExists | Error::OutcomeUnknown,
-            ..
-        }) => Ok(Done::LookAgain),
-        Err(failed) => Err(failed.error),
+    let Err(failed) = multi(writes, &[]) else { return Ok(Done::Yes) };
+    let part = failed.index.and_then(|part| writes.get(part as usize));
+    if let Some(damage) = damage(part, &failed.error) {
+        return Err(Error::Other(damage));
+    }
+    match failed.error {
+        Error::BadVersion | Error::NoNode | Error::NodeExists | Error::OutcomeUnknown => {
+            Ok(Done::LookAgain)
+        }
+        error => Err(error),
+    }
+}
+
+/// What somebody else has done to the transaction, if no other look would find it: a part that comes behind
+/// the first was refused, so the transaction is there.
+fn damage(part: Option<&Write>, error: &Error) -> Option<String> {
+    match (part?, error) {
+        (Write::Create(create), Error::NoNode) => {
+            Some([&create.path, " cannot be created: its directory is missing"].concat())
+        }
+        (Write::Delete(delete), Error::NotEmpty) => {
+            Some([&delete.path, " has a child that is none of this recipe's: delete that"].concat())
+        }
+        _ => None,
     }
 }
 
 /// A vote counts at the version at which it is written: at any other somebody else has written it, and
-/// no decision could rest on it.
-pub(crate) fn read_vote(contents: &Contents) -> Result<Option<Choice>, Error> {
+/// no decision could rest on it. None if that is so.
+pub(crate) fn read_vote(contents: &Contents) -> Option<Option<Choice>> {
     match contents.stat.version {
-        UNWRITTEN => Ok(None),
-        WRITTEN => Choice::parse(&contents.data).map(Some).ok_or_else(|| foreign("a vote")),
-        _ => Err(foreign("a vote")),
+        UNWRITTEN => Some(None),
+        WRITTEN => Choice::parse(&contents.data).map(Some),
+        _ => None,
     }
 }
 
-pub(crate) fn read_decision(contents: &Contents) -> Result<Option<Verdict>, Error> {
-    match contents.stat.version {
-        UNWRITTEN => Ok(None),
-        WRITTEN => Verdict::parse(&contents.data).map(Some).ok_or_else(|| foreign("the decision")),
-        _ => Err(foreign("the decision")),
-    }
+pub(crate) fn read_decision(paths: &Paths, contents: &Contents) -> Result<Option<Verdict>, Error> {
+    let verdict = match contents.stat.version {
+        UNWRITTEN => return Ok(None),
+        WRITTEN => Verdict::parse(&contents.data),
+        _ => None,
+    };
+    verdict.map(Some).ok_or_else(|| foreign(&paths.decision()))
 }
 
-fn foreign(what: &str) -> Error {
-    Error::Other([what, " was written by somebody else than this recipe"].concat())
+fn foreign(path: &str) -> Error {
+    Error::Other([path, " was written by somebody else than this recipe"].concat())
 }
 
 /// The error `invalid` with the text that the parts are. They are put together in one place, which saves

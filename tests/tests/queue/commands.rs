@@ -77,6 +77,64 @@ async fn items_are_taken_in_the_order_in_which_they_were_put_in() -> Result<()> 
 }
 
 #[tokio::test]
+async fn text_that_reads_as_something_else_is_text() -> Result<()> {
+    let path = zookeeper::unique_path();
+    for text in ["42", "true", "null", "{\"to\":\"ann\"}", "[1, 2]", "say \"hi\""] {
+        call(&path, &["put", &format!("data={text}")]).await?;
+        assert_eq!(take_once(&path).await?, text);
+    }
+    // What is written as a JSON string is one.
+    call(&path, &["put", r#"data="42""#]).await?;
+    assert_eq!(take_once(&path).await?, "42");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_dead_letter_whose_name_is_in_use_blocks_nobody() -> Result<()> {
+    let (path, admin) =
+        (zookeeper::unique_path(), Admin::connect(zookeeper::shared().await.address()).await?);
+    let config = ["--config", "layout=curator-simple", "--config", "max-attempts=1"];
+    let take = async || call(&path, &[&config[..], &["take"]].concat()).await;
+    // The server removes an empty directory, and the next one's counter begins anew.
+    admin.create(&format!("{path}/dead-letters/qn-0000000000"), b"from before").await?;
+    for data in ["data=bad", "data=good"] {
+        call(&path, &[&config[..], &["put", data]].concat()).await?;
+    }
+    assert_eq!(take().await?["data"], "bad");
+    assert_eq!(take().await?["data"], "good", "the first is a dead letter by now");
+    assert_eq!(length(&path).await?.2, 2);
+    let (before, _) = admin.get(&format!("{path}/dead-letters/qn-0000000000")).await?.unwrap();
+    assert_eq!(before, b"from before");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_that_is_in_the_way_is_named() -> Result<()> {
+    let (path, admin) =
+        (zookeeper::unique_path(), Admin::connect(zookeeper::shared().await.address()).await?);
+    call(&path, &["put", "data=a"]).await?;
+    let item = call(&path, &["peek"]).await?["path"].as_str().context("a path")?.to_owned();
+    admin.create(&format!("{path}{item}/child"), b"").await?;
+    let ended = run(&path, &["--config", ONCE, "take"]).await?;
+    assert_eq!(ended.code(), Some(70), "{ended:?}");
+    assert!(
+        ended.stderr.contains(&format!("{item} cannot be taken: it has children")),
+        "{ended:?}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_of_another_layout_is_warned_of() -> Result<()> {
+    let path = zookeeper::unique_path();
+    call(&path, &["--config", "layout=curator-simple", "put", "data=a"]).await?;
+    let ended = run(&path, &["--config", ONCE, "--wait", "500ms", "take"]).await?;
+    assert_eq!(ended.code(), Some(75), "{ended:?}");
+    assert!(ended.stderr.contains("qn-0000000000 is no item of the layout in use"), "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_is_wrong_is_refused_with_the_remedy() -> Result<()> {
     let path = zookeeper::unique_path();
     for (arguments, code, told) in [
