@@ -38,6 +38,7 @@ mod recipes;
 mod routes;
 mod socket;
 mod tcp;
+mod unread;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

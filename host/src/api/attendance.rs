@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, sleep_until};
+use tokio::time::{Instant, Interval, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::dependence::Dependence;
@@ -23,38 +23,73 @@ use crate::participant::{
 };
 use crate::registry::App;
 
+/// How often it is looked whether there is still anything that a deadline was told of.
+const LOOK: Duration = Duration::from_millis(100);
+
 /// How long a participant lives that nobody renews.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) length: Duration,
+    run: Mutex<Run>,
+}
+
+/// How a lease runs.
+#[derive(Debug, Default)]
+struct Run {
     /// None until it runs.
-    until: Mutex<Option<Instant>>,
+    until: Option<Instant>,
+    /// It has passed, and the participant ends.
+    is_spent: bool,
 }
 
 impl Lease {
     pub(super) fn new(length: Duration) -> Self {
-        Lease { length, until: Mutex::default() }
+        Lease { length, run: Mutex::default() }
     }
 
-    /// Has it run from now on.
-    pub(super) fn renew(&self) {
-        *self.until() = Some(Instant::now() + self.length);
+    /// Has it run from now on. False if it has passed: then it does not come back.
+    fn renew(&self) -> bool {
+        let mut run = self.run();
+        if !run.is_spent {
+            run.until = Some(Instant::now() + self.length);
+        }
+        !run.is_spent
+    }
+
+    /// It does not come back.
+    fn spend(&self) {
+        self.run().is_spent = true;
+    }
+
+    /// How much of it is left.
+    fn left(&self) -> Duration {
+        let run = self.run();
+        match run.until {
+            _ if run.is_spent => Duration::ZERO,
+            Some(until) => until.saturating_duration_since(Instant::now()),
+            None => self.length,
+        }
     }
 
     async fn until_spent(&self) {
         loop {
-            let now = Instant::now();
-            let until = match *self.until() {
-                Some(until) if until <= now => return,
-                Some(until) => until,
-                None => now + self.length,
+            let until = {
+                let (mut run, now) = (self.run(), Instant::now());
+                match run.until {
+                    Some(until) if until <= now => {
+                        run.is_spent = true;
+                        return;
+                    }
+                    Some(until) => until,
+                    None => now + self.length,
+                }
             };
             sleep_until(until).await;
         }
     }
 
-    fn until(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    fn run(&self) -> MutexGuard<'_, Run> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,6 +110,8 @@ pub(super) struct Attendance {
     pub(super) ended: CancellationToken,
     /// Cancelled to withdraw what is under way; the next operation has another.
     withdrawn: Mutex<CancellationToken>,
+    /// The latest deadline that the app was told.
+    told: Mutex<Boottime>,
 }
 
 impl Attendance {
@@ -89,6 +126,7 @@ impl Attendance {
             leaving: CancellationToken::new(),
             ended: CancellationToken::new(),
             withdrawn: Mutex::default(),
+            told: Mutex::new(Boottime::from_nanos(0)),
         }
     }
 
@@ -119,19 +157,36 @@ impl Attendance {
         std::mem::take(&mut *self.withdrawn()).cancel();
     }
 
-    /// Shows that its app lives.
-    pub(super) fn renew(&self) {
-        if let Some(lease) = &self.lease {
-            lease.renew();
-        }
+    /// Shows that its app lives. False if that is too late, as its participant ends.
+    pub(super) fn renew(&self) -> bool {
+        let is_ending = self.leaving.is_cancelled() || self.ended.is_cancelled();
+        !is_ending && self.lease.as_ref().is_none_or(Lease::renew)
     }
 
-    /// Until when it may be told that what is held can be relied on. `presence` is its participant's.
+    /// Until when it may be told that what is held can be relied on: not for longer than its lease runs.
+    /// `presence` is its participant's.
     pub(super) fn deadline(&self, presence: &Presence) -> Option<Boottime> {
-        let deadline = presence.tenure();
-        match &self.dependence {
+        let left = self.lease.as_ref().map(|lease| Boottime::now() + lease.left());
+        let deadline = presence.tenure().map(|it| left.map_or(it, |left| it.min(left)));
+        let deadline = match &self.dependence {
             Some(dependence) => dependence.tell(deadline),
             None => deadline,
+        }?;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        *told = told.max(deadline);
+        Some(deadline)
+    }
+
+    /// Completes when the app may rely on nothing any more that it was told, if it holds anything.
+    async fn until_told_deadline(&self) {
+        let presence = self.participant.presence();
+        while presence.held().is_some() && !self.participant.session().is_lost() {
+            let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            let left = told.saturating_duration_since(Boottime::now());
+            if left.is_zero() {
+                return;
+            }
+            sleep(left.min(LOOK)).await;
         }
     }
 
@@ -230,6 +285,8 @@ pub(super) async fn attend(attending: Attending) {
             biased;
             why = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
                 is_leaving = true;
+                // Nobody renews it from now on.
+                attendance.leaving.cancel();
                 teller.tell_leaving(why);
                 attendance.participant.leave();
             }
@@ -282,12 +339,20 @@ async fn until_unkept(
             None => pending().await,
         }
     };
+    let stopped = async {
+        over.cancelled().await;
+        attendance.lease.iter().for_each(Lease::spend);
+        // Without a stream its app is told nothing, and goes by what it was told last.
+        if listening.is_none() {
+            attendance.until_told_deadline().await;
+        }
+    };
     let why = tokio::select! {
         biased;
         () = attendance.leaving.cancelled() => "its app has ended it",
         () = closed => "its app has closed the connection, or has ended",
         () = spent => "its lease has passed without a renewal",
-        () = over.cancelled() => "the daemon stops, or its session is over",
+        () = stopped => "the daemon stops, or its session is over",
     };
     let (recipe, participant) = (&attendance.recipe, attendance.participant.id());
     tracing::debug!(recipe, participant, why, "an app's participant leaves");

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
@@ -26,6 +26,9 @@ const BUFFER: usize = 16 << 10;
 
 /// How long a connection that is refused may take to read why.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
+
+/// How long a connection has to take what is left when nobody is served any more.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What is said to a connection beyond the limit.
 const FULL: &str = "{\"error\":\"unavailable\",\"message\":\"all connections of the API are taken: \
@@ -54,6 +57,11 @@ pub(super) async fn serve(
     let mut connection = std::pin::pin!(connection);
     let mut process = std::pin::pin!(until_process_ends(&caller.credentials));
     let mut is_stopping = false;
+    // What is left to be said is read at once, or by nobody.
+    let mut unread = std::pin::pin!(async {
+        stopping.cancelled().await;
+        tokio::time::sleep(LAST_WORDS).await;
+    });
     loop {
         tokio::select! {
             biased;
@@ -66,6 +74,7 @@ pub(super) async fn serve(
             // What it asked for is given up at once. The connection may live on in a child.
             () = &mut process => return,
             () = hang_up.cancelled() => return,
+            () = &mut unread => return,
             () = stopping.cancelled(), if !is_stopping => {
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();
@@ -75,7 +84,7 @@ pub(super) async fn serve(
 }
 
 /// Tells a connection that there is no place for it.
-pub(super) async fn refuse(mut io: impl AsyncWrite + Unpin) {
+pub(super) async fn refuse(mut io: impl AsyncRead + AsyncWrite + Unpin) {
     let answer = format!(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
          Content-Length: {}\r\nConnection: close\r\nRetry-After: 1\r\n\r\n{FULL}",
@@ -83,7 +92,9 @@ pub(super) async fn refuse(mut io: impl AsyncWrite + Unpin) {
     );
     let told = async {
         io.write_all(answer.as_bytes()).await?;
-        io.shutdown().await
+        io.shutdown().await?;
+        // A client reads the answer when it has sent its request: closed before, it meets a broken pipe.
+        tokio::io::copy(&mut (&mut io).take(BUFFER as u64), &mut tokio::io::sink()).await
     };
     // One that does not read is closed all the same.
     drop(tokio::time::timeout(REFUSAL_LIMIT, told).await);

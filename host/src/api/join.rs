@@ -15,6 +15,7 @@ use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
 use super::lines::{interval, lines};
+use super::operations::refusal;
 use super::participants::held_as_json;
 use super::problem::Problem;
 use crate::config::spell_duration;
@@ -114,7 +115,7 @@ async fn answer_detached(
         Some(opening) => match attendance.call(opening).await {
             Ok(Answer { value: Ok(value), .. }) => value,
             Ok(Answer { value: Err(error), .. }) => {
-                return Err(left(attendance, Problem::refused(&error)).await);
+                return Err(left(attendance, refusal(&error, attendance)).await);
             }
             Err(error) => {
                 let ending = presence.standing().ending;

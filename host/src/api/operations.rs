@@ -7,16 +7,17 @@ use axum::extract::{Extension, Path, State};
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::answer::json_response;
-use super::attendance::{Opening, attend};
+use super::attendance::{Attendance, Opening, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
 use super::join::{app_of, arguments, owner_of};
 use super::problem::Problem;
 use super::routes::only;
-use crate::participant::{Answer, CallError, Presence};
+use crate::participant::{Answer, CallError};
 
 /// What stands behind the question mark.
 #[derive(Debug, Default, Deserialize)]
@@ -38,11 +39,12 @@ pub(super) async fn of_participant(
     let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
     let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
     let arguments = arguments(&join.module, &operation, &given)?;
-    attendance.renew();
-    let presence = attendance.participant.presence();
+    if !attendance.renew() {
+        return Err(Problem::ended(None));
+    }
     let answer = attendance.call(Opening { arguments, deadline }).await;
     attendance.renew();
-    respond(answer, &presence)
+    respond(answer, &attendance)
 }
 
 /// `DELETE /v1/participants/{id}/operation`: nothing is to be under way any more.
@@ -77,21 +79,34 @@ pub(super) async fn of_recipe(
     let owner = owner_of(join, &app);
     let attending = desk.enter(recipe, &app, owner, |attendance| attendance).await?;
     let attendance = Arc::clone(&attending.attendance);
-    let presence = attendance.participant.presence();
     // Whatever becomes of this request, the participant leaves.
     let leaving = attendance.leaving.clone().drop_guard();
     desk.tasks.spawn("attendance", attend(attending));
     let answer = attendance.call(Opening { arguments, deadline }).await;
-    let response = respond(answer, &presence);
+    let response = respond(answer, &attendance);
     drop(leaving);
     attendance.ended.cancelled().await;
     response
 }
 
-fn respond(answer: Result<Answer, CallError>, presence: &Presence) -> Result<Response, Problem> {
+fn respond(
+    answer: Result<Answer, CallError>,
+    attendance: &Attendance,
+) -> Result<Response, Problem> {
     match answer {
         Ok(Answer { value: Ok(value), .. }) => Ok(json_response(StatusCode::OK, &value)),
-        Ok(Answer { value: Err(error), .. }) => Err(Problem::refused(&error)),
-        Err(error) => Err(Problem::of_call(&error, presence.standing().ending.as_ref())),
+        Ok(Answer { value: Err(error), .. }) => Err(refusal(&error, attendance)),
+        Err(error) => {
+            let presence = attendance.participant.presence();
+            Err(Problem::of_call(&error, presence.standing().ending.as_ref()))
+        }
+    }
+}
+
+/// What a module's error is to its caller: the end of the participant, if that is why it was withdrawn.
+pub(super) fn refusal(error: &Value, attendance: &Attendance) -> Problem {
+    match error.as_str() == Some("cancelled") && attendance.leaving.is_cancelled() {
+        true => Problem::ended(attendance.participant.presence().standing().ending.as_ref()),
+        false => Problem::refused(error),
     }
 }

@@ -55,10 +55,9 @@ pub(super) async fn renew(
         return Err(Problem::bad_request(message));
     }
     // One that is ending is not renewed any more, and must not be believed to be.
-    if attendance.leaving.is_cancelled() || attendance.ended.is_cancelled() {
+    if !attendance.renew() {
         return Err(Problem::ended(None));
     }
-    attendance.renew();
     let member = desk.member(&id, &caller.credentials)?;
     Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))
 }

@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 use super::desk::Desk;
 use super::gate::{self, Gate};
 use super::problem::Problem;
-use super::{events, host, join, operations, participants, recipes};
+use super::{events, host, join, operations, participants, recipes, unread};
 
 /// All that is served.
 pub(super) fn router(desk: Arc<Desk>, gate: Option<Arc<Gate>>) -> Router {
@@ -41,7 +41,8 @@ pub(super) fn router(desk: Arc<Desk>, gate: Option<Arc<Gate>>) -> Router {
         .with_state(desk);
     // Around all of it, so that nothing is told to one who may not pass.
     let gated = routes.layer(middleware::from_fn_with_state(gate, gate::pass));
-    gated.layer(middleware::map_response(in_json))
+    let gated = gated.layer(middleware::map_response(in_json));
+    gated.layer(middleware::from_fn(unread::read_rest))
 }
 
 /// Refuses a part of a participant that has not this method.
