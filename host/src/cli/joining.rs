@@ -20,7 +20,7 @@ use super::way::{Typed, Way};
 use crate::base::{Base, BaseOptions, Sessions, user_cache};
 use crate::config::spell_duration;
 use crate::epochs::{Epochs, Joined};
-use crate::guest::{self, CompileCache, Limits, Mount};
+use crate::guest::{self, CompileCache, Interface, Limits, Mount, ValueType};
 use crate::modules::ModuleSource;
 use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
@@ -89,12 +89,12 @@ impl Called {
     /// # Errors
     /// The arguments cannot be read, or do not go together.
     pub(super) fn calling(self, joining: &Joining) -> Result<Calling, Failure> {
-        let Called { typed, daemon, module, mount, operation, arguments } = self;
-        let arguments = object("argument", &arguments)?;
+        let Called { typed, daemon, module, mount, operation, arguments: texts } = self;
+        let arguments = object("argument", &texts)?;
         Ok(match typed.way(&module, mount, joining.connect.connection())? {
             Way::OwnSession { mount } => {
                 let module = ModuleSource::parse(&module);
-                Calling::OwnSession(Target { module, mount, operation, arguments })
+                Calling::OwnSession(Target { module, mount, operation, arguments, texts })
             }
             Way::Daemon => {
                 let (wait, owner) = (joining.wait, joining.owner.clone());
@@ -112,9 +112,35 @@ pub(super) struct Target {
     pub(super) mount: String,
     pub(super) operation: String,
     pub(super) arguments: Value,
+    /// What the arguments were read from.
+    pub(super) texts: Vec<String>,
 }
 
 impl Target {
+    /// The arguments, where the operation takes text for a value that reads as something else: that is
+    /// what was typed.
+    fn arguments_for(&self, interface: &Interface) -> Value {
+        let mut arguments = self.arguments.clone();
+        let (Some(operation), Some(object)) =
+            (interface.operation(&self.operation), arguments.as_object_mut())
+        else {
+            return arguments;
+        };
+        let fields = operation.body().map(|record| record.fields.iter());
+        let fields = fields.into_iter().flatten().map(|field| (&field.name, &field.ty));
+        let parameters = operation.parameters.iter().map(|it| (&it.name, &it.ty));
+        for (name, ty) in parameters.chain(fields) {
+            let typed = self.texts.iter().filter_map(|text| text.split_once('='));
+            let typed = typed.filter(|(typed, _)| typed == name).map(|(_, value)| value).next();
+            if let (Some(value), Some(typed)) = (object.get_mut(name), typed)
+                && !fits(ty, value)
+            {
+                *value = Value::String(typed.to_owned());
+            }
+        }
+        arguments
+    }
+
     /// What is called, in words.
     pub(super) fn in_words(&self) -> String {
         format!("{} {}", self.module.name(), self.operation)
@@ -161,7 +187,7 @@ impl Joining {
             Failure::Config(format!("--config of the module {recipe}: {errors}"))
         })?;
         let arguments = module
-            .arguments(&target.operation, &target.arguments)
+            .arguments(&target.operation, &target.arguments_for(module.interface()))
             .map_err(|error| Failure::Usage(hinted(format!("{}: {error}", target.in_words()))))?;
         let mut epochs = Epochs::new(base);
         epochs.load(Join {
@@ -295,6 +321,18 @@ pub(super) fn hinted(message: String) -> String {
     }
 }
 
+/// False where a type is a text's and a value is none.
+fn fits(ty: &ValueType, value: &Value) -> bool {
+    match (ty, value) {
+        (ValueType::Option(_), Value::Null) => true,
+        (ValueType::Option(some), value) => fits(some, value),
+        (ValueType::String, value) => value.is_string(),
+        (ValueType::Bytes, Value::Object(object)) => object.contains_key("base64"),
+        (ValueType::Bytes, value) => value.is_string(),
+        _ => true,
+    }
+}
+
 /// Reads `name=value` pairs, or one JSON object. A value that is no JSON is a string.
 pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
     if let [text] = texts
@@ -318,7 +356,8 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
 
 /// Who this process is, in words.
 fn default_owner() -> String {
-    let user = std::env::var("USER").unwrap_or_else(|_| "?".to_owned());
+    let uid = || format!("uid {}", rustix::process::geteuid().as_raw());
+    let user = std::env::var("USER").unwrap_or_else(|_| uid());
     let host = rustix::system::uname();
     format!("{user}@{} pid {}", host.nodename().to_string_lossy(), std::process::id())
 }

@@ -50,6 +50,7 @@ impl Arguments {
             mount: self.path,
             operation: operation.to_owned(),
             arguments: serde_json::json!({}),
+            texts: Vec::new(),
         };
         self.options.execute(target, self.command, printer)
     }

@@ -17,7 +17,10 @@ use super::engine::CompileCache;
 #[non_exhaustive]
 pub enum CacheError {
     /// It is not there and cannot be made, or cannot be looked at.
-    #[error("compile cache {}: {source}", path.display())]
+    #[error(
+        "compile cache {}: {source}; set WOK_CACHE_DIR to a directory that this user can make and write to",
+        path.display()
+    )]
     Io {
         /// The directory.
         path: PathBuf,
@@ -65,7 +68,7 @@ pub(super) fn apply(config: &mut Config, cache: &CompileCache) -> Result<(), Cac
             config.cache(Some(cache));
         }
         // Nothing but time is lost without it.
-        Err(error @ CacheError::Reachable { .. }) => {
+        Err(error @ (CacheError::Reachable { .. } | CacheError::Io { .. })) => {
             tracing::warn!(%error, "modules are compiled anew at each start");
         }
         Err(error) => return Err(error),

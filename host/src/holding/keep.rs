@@ -159,6 +159,7 @@ impl Keep {
         over: &CancellationToken,
     ) -> Option<Outcome> {
         let recipe = self.kept.recipe.as_str();
+        let program = command.words.first().map(|it| it.to_string_lossy().into_owned());
         let (instruct, instructions) = mpsc::channel(1);
         let stopping = async {
             over.cancelled().await;
@@ -184,7 +185,16 @@ impl Keep {
             Ok(CommandEnd::Ended(outcome)) if over.is_cancelled() => {
                 tracing::info!(recipe, %outcome, "command stopped");
             }
-            Ok(CommandEnd::Ended(outcome)) => return Some(outcome),
+            Ok(CommandEnd::Ended(outcome)) => {
+                if outcome.is_not_started() {
+                    tracing::error!(
+                        recipe,
+                        program,
+                        "is not to be had: correct `exec` of `while-held`"
+                    );
+                }
+                return Some(outcome);
+            }
             Ok(CommandEnd::Lost(loss)) => {
                 let (reason, cause) = (loss.reason(), loss.cause());
                 tracing::warn!(recipe, reason, cause, %loss, "lost; command killed");
