@@ -1,7 +1,8 @@
 //! What ends an app's participant: its connection, its process, its lease. Nothing else's.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use wok::clock::Boottime;
 use wok_tests::admin::Admin;
 use wok_tests::api::{Client, Events, serve};
 use wok_tests::patience::{eventually, within};
@@ -193,5 +194,65 @@ async fn an_app_that_gives_up_its_request_leaves_nothing() -> Result<()> {
     let admin = Admin::connect(server.address()).await?;
     let directory = format!("{}/locks/orders", serving.root);
     admin.wait_children(&directory, "the holder alone", |names| names.len() == 1).await?;
+    Ok(())
+}
+
+fn now_ms() -> u64 {
+    Boottime::now().as_nanos() / 1_000_000
+}
+
+fn deadline(answer: &Value) -> Result<u64> {
+    answer["held"]["deadline-boottime-ms"].as_u64().with_context(|| answer.to_string())
+}
+
+/// Takes the lock without a stream; answers the participant's path and the whole answer.
+async fn hold_detached(client: &Client, lease: &str) -> Result<(String, Value)> {
+    let join = json!({ "call": "acquire", "detached": true, "lease": lease });
+    let held = client.post("/v1/recipes/orders/join", &join).await?;
+    assert_eq!(held.status, 201, "{held:?}");
+    let id = held.body["participant"].as_str().context("an id")?;
+    Ok((format!("/v1/participants/{id}"), held.body))
+}
+
+#[tokio::test]
+async fn no_deadline_is_told_beyond_a_lease_and_a_lease_that_has_passed_stays_so() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let (app, held) = hold_detached(&client, "1s").await?;
+    let told = deadline(&held)?;
+    assert!(told <= now_ms() + 1_000, "{held}");
+    let renewal = format!("{app}/lease");
+    let renewed = client.ask("PUT", &renewal, &Value::Null).await?.body;
+    let told = told.max(deadline(&renewed)?);
+    assert!(told <= now_ms() + 1_000, "{renewed}");
+    let mut next = client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    next.until("held").await?;
+    assert!(now_ms() >= told, "the next one holds at {}, and the app may until {told}", now_ms());
+    let late = client.ask("PUT", &renewal, &Value::Null).await?;
+    assert!([404, 410].contains(&late.status), "{late:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_that_stops_keeps_what_an_app_without_a_stream_was_told() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let (app, held) = hold_detached(&client, "1h").await?;
+    let path = held["held"]["path"].as_str().context("a path")?.to_owned();
+    let renewed = client.ask("PUT", &format!("{app}/lease"), &Value::Null).await?.body;
+    serving.daemon.signal(Signal::TERM)?;
+    // What is told while the daemon stops is no later.
+    eventually("a renewal to be refused", async || {
+        let renewal = client.ask("PUT", &format!("{app}/lease"), &Value::Null).await?;
+        Ok((renewal.status == 410).then_some(()))
+    })
+    .await?;
+    admin.wait_gone(&path).await?;
+    let (gone, told) = (now_ms(), deadline(&renewed)?);
+    assert!(gone >= told, "gone at {gone}, and the app may rely on it until {told}");
+    assert_eq!(serving.daemon.ended().await?.code(), Some(0));
     Ok(())
 }

@@ -308,3 +308,34 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
     assert!(recipes.contains("shared") && !recipes.contains("orders"), "{recipes}");
     Ok(())
 }
+
+/// Head and body apart, as Python's `http.client` sends them: a connection that is closed in between is a
+/// broken pipe, or a reset that takes the answer along.
+#[tokio::test]
+async fn a_request_that_is_refused_by_its_head_is_answered_all_the_same() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let socket = serving.socket().to_owned();
+    let refused = tokio::task::spawn_blocking(move || {
+        for round in 0..100 {
+            for (target, status) in [
+                ("/v1/recipes/orders/join?dependent=perhaps", "400"),
+                ("/v1/recipe/orders/join", "404"),
+            ] {
+                let mut stream = UnixStream::connect(&socket)?;
+                let head = format!(
+                    "POST {target} HTTP/1.1\r\nHost: wok\r\nConnection: close\r\n\
+                     Content-Length: 2\r\n\r\n"
+                );
+                stream.write_all(head.as_bytes())?;
+                std::thread::yield_now();
+                stream.write_all(b"{}").with_context(|| format!("{target}, round {round}"))?;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer)?;
+                anyhow::ensure!(answer.contains(status), "{target}: {answer}");
+            }
+        }
+        Ok(())
+    });
+    refused.await?
+}

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::api::{Client, serve};
 use wok_tests::patience::eventually;
+use wok_tests::process::Signal;
 use wok_tests::zookeeper;
 
 use super::LOCK;
@@ -88,5 +89,24 @@ async fn an_app_that_reads_a_little_at_a_time_is_told_of_its_loss() -> Result<()
     let read = String::from_utf8(read.await??)?;
     let (held, lost) = (read.find("\"event\":\"held\""), read.find("\"event\":\"lost\""));
     assert!(held.is_some() && held < lost, "{read}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_does_not_read_keeps_no_daemon_from_ending() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut mute = Vec::new();
+    for path in ["/v1/events", "/v1/openapi.json", "/v1/logs?follow=true"] {
+        let mut stream = UnixStream::connect(client.socket())?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: wok\r\n\r\n")?;
+        // It is answered, and more than the head is not read.
+        stream.read_exact(&mut [0; 12])?;
+        mute.push(stream);
+    }
+    serving.daemon.signal(Signal::TERM)?;
+    assert_eq!(serving.daemon.ended().await?.code(), Some(0));
+    drop(mute);
     Ok(())
 }
