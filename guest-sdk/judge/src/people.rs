@@ -16,6 +16,8 @@ pub struct People<'a> {
     beliefs: Vec<Belief<'a>>,
     /// Who asked for a contender, by its number.
     askers: BTreeMap<usize, ParticipantId>,
+    /// The entry of the `contend` that asked for a contender, by its number.
+    asked: BTreeMap<usize, usize>,
     /// The belief that a contender first gave rise to, by its number.
     granted: BTreeMap<usize, usize>,
 }
@@ -128,6 +130,8 @@ impl Belief<'_> {
 /// A `contend` that is under way, or was cancelled: the servers may still carry it out.
 struct Contending<'a> {
     who: ParticipantId,
+    /// The entry of the host call.
+    at: usize,
     number: u64,
     session: i64,
     parents: &'a [String],
@@ -166,6 +170,7 @@ impl<'a> People<'a> {
                     };
                     contending.push(Contending {
                         who: *participant,
+                        at,
                         number: *number,
                         session: person.session,
                         parents: paths,
@@ -173,11 +178,13 @@ impl<'a> People<'a> {
                     });
                 }
                 What::HostCallAnswered { participant, number, answer, .. } => {
-                    if answer != CANCELLED {
-                        contending.retain(|it| it.number != *number);
-                    }
                     if let Some(created) = made.get(number) {
                         people.askers.insert(*created, *participant);
+                        let asking = contending.iter().find(|it| it.number == *number);
+                        people.asked.extend(asking.map(|asking| (*created, asking.at)));
+                    }
+                    if answer != CANCELLED {
+                        contending.retain(|it| it.number != *number);
                     }
                 }
                 What::Txn { changes, .. } => {
@@ -229,6 +236,12 @@ impl<'a> People<'a> {
     /// Who asked for a contender, if that can be known.
     pub fn asker(&self, contender: &Contender<'_>) -> Option<&Person<'a>> {
         self.persons.get(self.askers.get(&contender.id)?)
+    }
+
+    /// The entry at which a contender was asked for, if that can be known. A `contend` that is cancelled
+    /// may be carried out when its participant is busy with another call.
+    pub fn asked_at(&self, contender: &Contender<'_>) -> Option<usize> {
+        self.asked.get(&contender.id).copied()
     }
 
     /// What its participant believed when it was told to hold the contender, if it was.
@@ -401,6 +414,7 @@ impl<'a> People<'a> {
             if let (Some(only), None) = (asking.next(), asking.next()) {
                 only.made = Some(contender.id);
                 self.askers.entry(contender.id).or_insert(only.who);
+                self.asked.entry(contender.id).or_insert(only.at);
             }
         }
     }

@@ -77,6 +77,7 @@ fn seeds_that_were_wronged_hold() {
         ("read-write-lock", &[15, 621, 1_538, 9_970, 49_528]),
         ("name-service", &[964]),
         ("priority-queue", &[945]),
+        ("queue", &[495]),
     ];
     for (name, seeds) in seeds {
         let subject = stock(name);

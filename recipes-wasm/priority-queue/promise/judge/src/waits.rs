@@ -65,10 +65,12 @@ pub(super) fn check_herd(case: &Case<'_>, found: &mut Vec<Violation>) {
         let Some(person) = case.people.person(*participant) else { continue };
         let call = case.people.call_at(person.id, at);
         let Some(call) = call.filter(|call| takes(call)) else { continue };
+        let asked_at =
+            |place: &Contender<'_>| case.people.asked_at(place).unwrap_or(place.created.at);
         let is_its_place = |place: &&Contender<'_>| {
             split(place.parent) == Some((person.mount, "consumers"))
                 && case.people.asker(place).is_some_and(|asker| asker.id == *participant)
-                && (call.invoked.at..at).contains(&place.created.at)
+                && (call.invoked.at..at).contains(&asked_at(place))
         };
         // It may be gone by now, and its owner not know that. Of two that two participants of one session
         // asked for at one time, either may be this one's.
