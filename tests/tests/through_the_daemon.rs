@@ -374,3 +374,31 @@ async fn where_no_daemon_listens_it_is_said_what_to_type() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn a_wait_is_over_in_time_though_the_daemon_is_stopped() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let connect = ["--connect", zookeeper::shared().await.address()];
+    let holder = Program::wok()?.arg("lock").args(connect).args([&daemon.path, "--", "cat"]);
+    let holder = holder.start()?;
+    holder.wait_for_text("holding").await?;
+    let commands = [
+        daemon.wok(["hold", "--wait", "5s"])?.args(["orders", "acquire", "--", "true"]),
+        daemon.wok(["call", "--wait", "5s"])?.args(["orders", "acquire"]),
+    ];
+    let mut waiting = Vec::new();
+    for command in commands {
+        let waiter = command.start()?;
+        waiter.wait_for_text("standing in line").await?;
+        waiting.push(waiter);
+    }
+    daemon.running.signal(Signal::STOP)?;
+    for waiter in waiting {
+        let ended = waiter.ended().await?;
+        assert_eq!(ended.code(), Some(75), "{ended:?}");
+    }
+    daemon.running.signal(Signal::CONT)?;
+    holder.signal(Signal::TERM)?;
+    holder.ended().await?;
+    Ok(())
+}

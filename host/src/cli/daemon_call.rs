@@ -5,6 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::exit::Failure;
 use super::joining::{self, stopping};
@@ -21,8 +22,13 @@ pub(super) struct DaemonCall {
     pub(super) operation: String,
     pub(super) arguments: Value,
     pub(super) wait: Option<Duration>,
+    /// When `wait` is over, and the daemon has had the time to say so.
+    pub(super) until: Option<Instant>,
     pub(super) owner: Option<String>,
 }
+
+/// How long a daemon has to say that `--wait` is over. One that is stopped says nothing.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// What comes of a call. All else that is told is printed.
 pub(super) enum Came {
@@ -63,6 +69,7 @@ impl DaemonCall {
         let joined = tokio::select! {
             joined = client.join(&join) => joined,
             signal = stopping(signals) => return Err(joining::signalled(signal)),
+            () = reached(self.until) => return Err(self.unanswered()),
         };
         match joined {
             Ok(joined) => Ok(joined),
@@ -73,6 +80,10 @@ impl DaemonCall {
                 None => error.into(),
             }),
         }
+    }
+
+    fn unanswered(&self) -> Failure {
+        Failure::NotAcquired(format!("{}: no answer within --wait", self.in_words()))
     }
 
     /// That the daemon has no such recipe, if that is what was wrong.
@@ -102,6 +113,7 @@ impl DaemonCall {
                 biased;
                 told = joined.next() => told?,
                 signal = stopping(signals) => return Err(joining::signalled(signal)),
+                () = reached(self.until) => return Err(self.unanswered()),
             };
             let Some(told) = told else {
                 return Err(Failure::Unreachable(format!("{what}: the daemon said no more of it")));
@@ -117,7 +129,7 @@ impl DaemonCall {
                     return Err(Failure::Module(format!("{what}: {error}")));
                 }
                 Event::TimedOut => {
-                    return Err(Failure::NotAcquired(format!("{what}: no answer within --wait")));
+                    return Err(self.unanswered());
                 }
                 Event::Lost(loss) => return Err(Failure::Lost { what, loss: loss.into() }),
                 Event::Ended { how, message } => {
@@ -132,6 +144,14 @@ impl DaemonCall {
                 _ => printer.told(&told),
             }
         }
+    }
+}
+
+/// Completes at that time, if there is one.
+async fn reached(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::api::Daemon;
 use super::connect::{Connect, duration};
-use super::daemon_call::DaemonCall;
+use super::daemon_call::{DaemonCall, GRACE};
 use super::exit::Failure;
 use super::output::Printer;
 use super::way::{Typed, Way};
@@ -98,8 +98,10 @@ impl Called {
             }
             Way::Daemon => {
                 let (wait, owner) = (joining.wait, joining.owner.clone());
+                let until = wait.map(|wait| Instant::now() + wait + GRACE);
                 let recipe = module;
-                Calling::Daemon(daemon, DaemonCall { recipe, operation, arguments, wait, owner })
+                let call = DaemonCall { recipe, operation, arguments, wait, until, owner };
+                Calling::Daemon(daemon, call)
             }
         })
     }

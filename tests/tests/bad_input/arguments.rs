@@ -97,7 +97,7 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&hold(&[], &["acquire", "weight"]), &["write name=value, or one JSON object"]).await?;
     check(&hold(&[], &["acquire", "{"]), &["no JSON object"]).await?;
     check(&hold(&[], &["acquire", "a=1", "a=2"]), &["argument a is given twice"]).await?;
-    check(&hold(&[], &["revoke", "path=42"]), &["expected a string", "'name=\"42\"'"]).await?;
+    check(&hold(&[], &["revoke", "{\"path\": 42}"]), &["expected a string"]).await?;
     check(&["zookeeper", "--tick-time", "1ms"], &["--tick-time", "50ms or more"]).await?;
     check(&hold(&["--config", "format"], &["acquire"]), &["config \"format\"", "name=value"])
         .await?;
@@ -187,8 +187,9 @@ async fn every_command_helps_with_an_example() -> Result<()> {
         assert!(help.stdout.contains(&format!("\n  wok {command} ")), "{}", help.stdout);
         assert_eq!(help.stderr, "");
     }
+    let words = help.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for text in ["WOK_FENCE", "76 the claim was lost", "78 configuration"] {
-        assert!(help.stdout.contains(text), "{text:?} is not in {}", help.stdout);
+        assert!(words.contains(text), "{text:?} is not in {}", help.stdout);
     }
     Ok(())
 }

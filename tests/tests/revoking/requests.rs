@@ -186,12 +186,24 @@ async fn what_is_no_contender_and_ones_own_znode_are_not_asked() -> Result<()> {
     let (holder, _follower) = scene.stock.join()?;
     let own = path_of(&scene.stock.call(&holder, "acquire").await?)?;
     scene.admin.create(&format!("{}/config", scene.path), b"mine").await?;
-    for path in ["/config", "/", "config", "/x-lock-0000000001/config", "//x-lock-0000000001", &own]
-    {
+    for path in ["/config", "/", "config", "/x-lock-0000000001/config", &own] {
         let refused = revoke(&scene, &holder, path).await?.value.unwrap_err();
         assert!(refused["invalid"].is_string(), "{path}: {refused}");
     }
     assert_eq!(data(&scene, "/config").await?, "mine");
     assert!(holder.holds());
+    let gone = revoke(&scene, &holder, "/x-lock-0000000001").await?.value.unwrap_err();
+    assert_eq!(gone, "no-node");
     Ok(())
+}
+
+#[tokio::test]
+async fn a_contender_is_asked_by_the_path_that_its_holder_is_shown() -> Result<()> {
+    let scene = open("lock", json!({ "revocable": true })).await?;
+    let (holder, _follower) = scene.stock.join()?;
+    let own = path_of(&scene.stock.call(&holder, "acquire").await?)?;
+    let (other, _other_follower) = scene.stock.join()?;
+    let shown = format!("{}{own}", scene.path);
+    revoke(&scene, &other, &shown).await?.value.unwrap();
+    scene.admin.wait_gone(&shown).await
 }
