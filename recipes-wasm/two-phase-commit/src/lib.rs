@@ -171,13 +171,14 @@ impl Guest for TwoPhaseCommit {
             true => state.desk.outcome(&paths).map(drop),
             false => Ok(()),
         })?;
+        let mut what_is_there = false;
         loop {
-            match transaction::delete_all(&paths, &terms) {
+            match transaction::delete_all(&paths, &terms, what_is_there) {
                 Ok(Deleted::Yes) => return Ok(()),
                 Ok(Deleted::NotBefore(mark)) => {
                     STATE.with_borrow_mut(|state| state.desk.wait_until_gone(&mark))?;
                 }
-                Ok(Deleted::LookAgain) => {}
+                Ok(Deleted::LookAgain) => what_is_there = true,
                 // It was there, and somebody has deleted it; or this has, and its reply was lost.
                 Err(Error::NoNode) => return Ok(()),
                 Err(error) => return Err(error),

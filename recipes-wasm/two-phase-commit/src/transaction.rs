@@ -380,26 +380,31 @@ pub(crate) enum Deleted {
     LookAgain,
 }
 
-/// Deletes a transaction that is decided, in one `multi`, once nobody has a znode of its own in it.
-pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error> {
+/// Deletes a transaction that is decided, in one `multi`, once nobody has a znode of its own in it. With
+/// `what_is_there` it looks for what somebody else may have deleted already.
+pub(crate) fn delete_all(
+    paths: &Paths,
+    terms: &Terms,
+    what_is_there: bool,
+) -> Result<Deleted, Error> {
     let own = paths.transaction().to_owned();
-    let mut replies = Replies::of(&[
-        Request::GetChildren(own.clone()),
-        Request::GetChildren(paths.sites()),
+    let mut requests = vec![
         Request::GetChildren(paths.registered()),
         Request::GetChildren(paths.present()),
         Request::Exists(paths.coordinator()),
-    ]);
-    let all = replies.children()?;
-    // Somebody else may have begun to delete it, one znode after the other.
-    let mut children = || match replies.children() {
-        Err(Error::NoNode) => Ok(Vec::new()),
-        children => children,
-    };
-    let (votes, registered, present) = (children()?, children()?, children()?);
+    ];
+    if what_is_there {
+        requests.extend([own.clone(), paths.sites()].map(Request::GetChildren));
+    }
+    let mut replies = Replies::of(&requests);
+    let (registered, present) = (or_none(replies.children())?, or_none(replies.children())?);
     if replies.exists()?.is_some() {
         return Ok(Deleted::NotBefore(paths.coordinator()));
     }
+    let there = match what_is_there {
+        true => Some((replies.children()?, or_none(replies.children())?)),
+        false => None,
+    };
     let mut writes = vec![delete(paths.decision(), Some(WRITTEN))];
     for site in &terms.sites {
         if present.contains(site) {
@@ -408,17 +413,28 @@ pub(crate) fn delete_all(paths: &Paths, terms: &Terms) -> Result<Deleted, Error>
         if registered.contains(site) {
             writes.push(delete(paths.registration(site), None));
         }
-        if votes.contains(site) {
+        if there.as_ref().is_none_or(|(_, votes)| votes.contains(site)) {
             writes.push(delete(paths.vote(site), None));
         }
     }
-    let there = |path: &String| all.iter().any(|name| *path == paths.below(name));
+    let is_there = |path: &String| {
+        let all = there.as_ref().map(|(all, _)| all);
+        all.is_none_or(|all| all.iter().any(|name| *path == paths.below(name)))
+    };
     let parts = [paths.payload(), paths.sites(), paths.registered(), paths.present()];
-    writes.extend(parts.into_iter().filter(there).chain([own]).map(|path| delete(path, None)));
+    writes.extend(parts.into_iter().filter(is_there).chain([own]).map(|path| delete(path, None)));
     Ok(match write(&writes)? {
         Done::Yes => Deleted::Yes,
         Done::LookAgain => Deleted::LookAgain,
     })
+}
+
+/// None of them where their directory is missing.
+fn or_none(children: Result<Vec<String>, Error>) -> Result<Vec<String>, Error> {
+    match children {
+        Err(Error::NoNode) => Ok(Vec::new()),
+        children => children,
+    }
 }
 
 fn write(writes: &[Write]) -> Result<Done, Error> {

@@ -250,7 +250,7 @@ fn transactions() -> Vec<Cost> {
         last.after_call(Who::Counted, "vote", vote("a", "commit")),
         decided("outcome", &[&[Read], LOOK]).behind(&[RemoveWatches; 2]),
         decided("status", &[&[Read], LOOK]),
-        decided("forget", &[&[Read, Read], &[List, List, List, List, Exists], &[Multi]]),
+        decided("forget", &[&[Read, Read], &[List, List, Exists], &[Multi]]),
     ]
 }
 
