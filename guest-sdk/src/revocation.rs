@@ -42,7 +42,7 @@ pub fn ask_to_give_way(
     request: RevokeRequest,
     force_after_ms: Option<u64>,
 ) -> Result<Asked, Error> {
-    // Whoever holds is shown its path from the root of the ensemble: the name is what counts.
+    // wok shows a holder its path from the root of the ensemble, so only the name at the end counts.
     let name = path.rsplit('/').next().unwrap_or_default().to_owned();
     let Some(contender) = naming.read(name) else {
         return Err(Error::Invalid(format!("{path} is no contender's; `contenders` tells them")));

@@ -23,7 +23,8 @@ use crate::participant::{
 };
 use crate::registry::App;
 
-/// How often it is looked whether there is still anything that a deadline was told of.
+/// How often a daemon that stops looks whether an app without a stream still holds anything: nothing
+/// announces it to the one who waits for the deadline.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// How long a participant lives that nobody renews.

@@ -57,7 +57,7 @@ pub(super) async fn serve(
     let mut connection = std::pin::pin!(connection);
     let mut process = std::pin::pin!(until_process_ends(&caller.credentials));
     let mut is_stopping = false;
-    // What is left to be said is read at once, or by nobody.
+    // A client that reads takes the rest at once; one that does not must not keep the daemon from ending.
     let mut unread = std::pin::pin!(async {
         stopping.cancelled().await;
         tokio::time::sleep(LAST_WORDS).await;

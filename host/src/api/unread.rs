@@ -34,7 +34,7 @@ pub(super) async fn read_rest(request: Request, next: Next) -> Response {
     response
 }
 
-/// A body that is read by whoever asks.
+/// A body that the handler reads from, and `read_rest` after the handler.
 struct Shared(Arc<Mutex<Body>>);
 
 impl Shared {

@@ -119,8 +119,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The arguments, where the operation takes text for a value that reads as something else: that is
-    /// what was typed.
+    /// The arguments. Where the operation takes text, and what was typed reads as JSON of another type, the
+    /// argument is the text that was typed.
     fn arguments_for(&self, interface: &Interface) -> Value {
         let mut arguments = self.arguments.clone();
         let (Some(operation), Some(object)) =
@@ -323,7 +323,7 @@ pub(super) fn hinted(message: String) -> String {
     }
 }
 
-/// False where a type is a text's and a value is none.
+/// Whether a type that takes text takes the value. Of other types the module says what fits.
 fn fits(ty: &ValueType, value: &Value) -> bool {
     match (ty, value) {
         (ValueType::Option(_), Value::Null) => true,

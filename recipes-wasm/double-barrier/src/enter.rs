@@ -40,7 +40,7 @@ pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
     loop {
         let found = look(number)?; // 2
         if found.is_none() && std::mem::take(&mut is_likely) {
-            // It may be there, and the server behind: others wait in it, or will.
+            // The server may be behind: the generation may be there, and others may wait in it.
             number = newest()?;
             continue;
         }

@@ -22,8 +22,8 @@ pub(crate) fn item(name: &str) -> String {
     [ITEMS, "/", name].concat()
 }
 
-/// Why an item cannot be taken, with its name where the server's word for it would not tell: whoever looks
-/// after the queue has to know what is in the way of all the others.
+/// Adds the item's name to an error of the server's that keeps the item from being taken: an operator has
+/// to know which item keeps consumers from all the others.
 pub(crate) fn in_the_way(name: &str, error: Error) -> Error {
     let why = match error {
         Error::NoAuth => {

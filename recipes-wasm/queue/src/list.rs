@@ -126,7 +126,8 @@ pub(crate) fn left(names: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(left)
 }
 
-/// Warns, once in a participant's life, of an item that nobody takes who has this layout.
+/// Warns, once in a participant's life, that an item has a name of another layout: no consumer with this
+/// layout takes the item.
 fn warn_of(stranger: &str) {
     thread_local! {
         static HAS_WARNED: Cell<bool> = const { Cell::new(false) };
