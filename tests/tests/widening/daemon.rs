@@ -76,8 +76,11 @@ async fn a_daemon_has_as_many_sessions_as_it_needs_and_starts_afresh_what_one_ta
         let is_the_same = after.get(recipe) == Some(claim);
         assert_eq!(is_the_same, claim.0 == stays.id, "recipe {recipe}: {claim:?}");
     }
-    assert_eq!(proxy.sessions().len(), 3);
     let lines = running.lines();
+    // Not by the proxy: a host that is slow to be told of the end looks with a session of its own
+    // whether there is a server at all.
+    let connected = lines.iter().filter(|line| line.text.contains(" connected "));
+    assert_eq!(connected.count(), 3, "{lines:#?}");
     let lost = lines
         .iter()
         .filter(|line| line.text.contains("session lost") && line.text.contains("open="));
