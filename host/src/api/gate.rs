@@ -54,7 +54,10 @@ impl Gate {
             return Err(Problem::forbidden(message));
         }
         let shown = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
-        let shown = shown.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
+        // RFC 9110, section 11.1: the case of a scheme's name means nothing.
+        let shown = shown.and_then(|value| value.split_at_checked(b"Bearer ".len()));
+        let shown = shown.filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"Bearer "));
+        let shown = shown.map_or(&[][..], |(_, token)| token);
         match shown.ct_eq(self.token.expose().as_bytes()).into() {
             true => Ok(()),
             false => Err(Problem::unauthorized()),
@@ -82,7 +85,7 @@ mod tests {
             gate.check(&headers).err().map(|problem| problem.status)
         };
         assert_eq!(status(Some("localhost:7070"), Some("Bearer 0123456789")), None);
-        assert_eq!(status(Some("LOCALHOST:7070"), Some("Bearer 0123456789")), None);
+        assert_eq!(status(Some("LOCALHOST:7070"), Some("bearer 0123456789")), None);
         let unauthorized = Some(StatusCode::UNAUTHORIZED);
         for shown in ["Bearer 012345678", "Bearer 01234567890", "Bearer ", "Basic x", "0123456789"]
         {

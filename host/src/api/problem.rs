@@ -5,6 +5,7 @@
 //! a sentence what to do.
 
 use axum::http::StatusCode;
+use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
@@ -17,11 +18,17 @@ use crate::participant::{CallError, Ending};
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     body: Value,
+    /// The header that HTTP asks for with this status.
+    header: Option<(HeaderName, HeaderValue)>,
 }
 
 impl Problem {
     fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
-        Problem { status, body: json!({ "error": error, "message": message.into() }) }
+        Problem::with_body(status, json!({ "error": error, "message": message.into() }))
+    }
+
+    fn with_body(status: StatusCode, body: Value) -> Self {
+        Problem { status, body, header: None }
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -30,7 +37,10 @@ impl Problem {
 
     pub(super) fn unauthorized() -> Self {
         let message = "show the token: `Authorization: Bearer <what is in the token-file>`";
-        Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+        Problem {
+            header: Some((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            ..Problem::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+        }
     }
 
     pub(super) fn forbidden(message: impl Into<String>) -> Self {
@@ -44,6 +54,15 @@ impl Problem {
     pub(super) fn method_not_allowed() -> Self {
         let message = "this path has other methods: see /v1/openapi.json";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", message)
+    }
+
+    /// As [`method_not_allowed`](Self::method_not_allowed), of a path whose methods the router does not
+    /// know.
+    pub(super) fn other_methods(allow: &'static str) -> Self {
+        Problem {
+            header: Some((header::ALLOW, HeaderValue::from_static(allow))),
+            ..Problem::method_not_allowed()
+        }
     }
 
     pub(super) fn too_slow() -> Self {
@@ -62,7 +81,7 @@ impl Problem {
 
     /// What the operation itself answered.
     pub(super) fn refused(error: &Value) -> Self {
-        Problem { status: StatusCode::CONFLICT, body: json!({ "error": error }) }
+        Problem::with_body(StatusCode::CONFLICT, json!({ "error": error }))
     }
 
     /// The participant has ended; `ending` says how, where it has been told.
@@ -85,15 +104,13 @@ impl Problem {
             }
             Ending::Lost(loss) => {
                 let message = format!("the participant has ended, {ending}: join again");
-                Problem {
-                    status: StatusCode::GONE,
-                    body: json!({
-                        "error": "ended",
-                        "message": message,
-                        "reason": loss.reason(),
-                        "cause": loss.cause(),
-                    }),
-                }
+                let body = json!({
+                    "error": "ended",
+                    "message": message,
+                    "reason": loss.reason(),
+                    "cause": loss.cause(),
+                });
+                Problem::with_body(StatusCode::GONE, body)
             }
         }
     }
@@ -127,6 +144,8 @@ impl From<JoinError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        json_response(self.status, &self.body)
+        let mut response = json_response(self.status, &self.body);
+        response.headers_mut().extend(self.header);
+        response
     }
 }

@@ -47,7 +47,13 @@ pub(super) fn router(desk: Arc<Desk>, gate: Option<Arc<Gate>>) -> Router {
 
 /// Refuses a part of a participant that has not this method.
 pub(super) fn only(known: &str, part: &str) -> Result<(), Problem> {
-    if part == known { Ok(()) } else { Err(Problem::method_not_allowed()) }
+    match part {
+        _ if part == known => Ok(()),
+        "events" => Err(Problem::other_methods("GET, HEAD, POST")),
+        "lease" => Err(Problem::other_methods("POST, PUT")),
+        "operation" | "dependent" => Err(Problem::other_methods("DELETE, POST")),
+        _ => Err(Problem::other_methods("POST")),
+    }
 }
 
 /// What the library refuses by itself, a path that is no UTF-8, becomes an error as all others.

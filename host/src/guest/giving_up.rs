@@ -120,8 +120,9 @@ impl State {
             return;
         }
         for (path, fence) in claims {
-            // What was told has not come to pass.
-            if self.claimed.iter().any(|it| it.has(&path)) && self.surroundings.seat.is_live() {
+            // What was told has not come to pass, unless somebody else has deleted the znode meanwhile.
+            let is_claimed = self.claimed.iter().any(|it| it.has(&path));
+            if is_claimed && self.surroundings.seat.still_holds(&path) {
                 self.surroundings.voice.held(&path, fence);
             }
         }

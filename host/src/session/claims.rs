@@ -300,6 +300,14 @@ impl Seat {
         self.claims().kept().next().is_some()
     }
 
+    /// Whether the znode at `path` is held at this very moment, as far as anyone can know: a watch that
+    /// has seen it go speaks against it before the loss is told.
+    pub fn still_holds(&self, path: &str) -> bool {
+        let is_there =
+            |part: &Part| part.path == path && part.watch.fired() != Some(Event::Deleted);
+        self.is_live() && self.claims().kept().any(is_there)
+    }
+
     /// What this participant holds and is not giving up, with the caution of
     /// [`has_claim`](Seat::has_claim).
     pub fn held(&self) -> Option<Held> {

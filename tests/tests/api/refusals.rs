@@ -62,7 +62,11 @@ fn ask(stream: &mut (impl Read + Write), request: &str) -> Result<(u16, String)>
     let read = read.or_else(|_| stream.read_to_end(&mut answer));
     let answer = String::from_utf8(answer)?;
     let status = answer.split(' ').nth(1).with_context(|| format!("{read:?}: {answer:?}"))?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
+    // RFC 9110, sections 15.5.2 and 15.5.6.
+    for (with, header) in [("401", "www-authenticate: Bearer"), ("405", "allow: ")] {
+        assert!(status != with || head.contains(header), "{head}");
+    }
     let start = body.find('{').with_context(|| answer.clone())?;
     let mut values = serde_json::Deserializer::from_str(&body[start..]).into_iter::<Value>();
     let body = values.next().context("a body")??;
@@ -160,6 +164,18 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
     check("/v1/recipes/%ff/join", "", 0, 400, "bad-request");
     check("/v1/recipes/orders/join?alive=1ms", "", 0, 400, "bad-request");
     check("/v1/recipes/orders/join?speed=1", "", 0, 400, "bad-request");
+    for (method, part) in [
+        ("DELETE", "events"),
+        ("GET", "lease"),
+        ("PUT", "operation"),
+        ("PUT", "dependent"),
+        ("GET", "release"),
+    ] {
+        let mut stream = UnixStream::connect(serving.socket())?;
+        let head = format!("{method} /v1/participants/0/{part} HTTP/1.1\r\nHost: wok\r\n");
+        let answer = ask(&mut stream, &format!("{head}Connection: close\r\n\r\n"))?;
+        assert_eq!(answer, (405, "method-not-allowed".to_owned()), "{method} {part}");
+    }
     Ok(())
 }
 

@@ -92,7 +92,11 @@ async fn a_claim_deleted_by_hand_is_lost_and_told_once() -> Result<()> {
     let path = hold(&seat, &room.path).await?;
     hold(&neighbour, &room.path).await?;
     check_no_loss(&seat).await?;
+    assert!(seat.still_holds(&path));
     room.admin.delete(&path).await?;
+    // The deletion is heard before the answer, and counts before the loss is told.
+    round_trip(&seat).await?;
+    assert!(seat.has_claim() && !seat.still_holds(&path));
     assert_eq!(loss(&seat).await?, path);
     assert!(!seat.has_claim());
     check_no_loss(&seat).await?;
