@@ -54,6 +54,7 @@ mod tick;
 mod tickets;
 mod timing;
 mod traffic;
+mod turns;
 mod watch;
 mod watched;
 mod writes;

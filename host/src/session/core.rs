@@ -19,6 +19,7 @@ use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write};
 use super::state::{SessionLoss, SessionState};
 use super::timing::Timing;
 use super::traffic::{Traffic, reply_size};
+use super::turns::Turns;
 use super::watched::WatchedZnodes;
 use crate::clock::{Boottime, Clock};
 
@@ -37,6 +38,7 @@ pub(super) struct Core {
     pub(super) janitor: mpsc::UnboundedSender<Job>,
     pub(super) budget: Arc<Budget>,
     pub(super) named: NamedZnodes,
+    pub(super) turns: Turns,
     pub(super) watched: Mutex<WatchedZnodes>,
     deletions: Mutex<Deletions>,
     pub(super) deletion_answered: Notify,
@@ -65,6 +67,7 @@ impl Core {
             janitor,
             budget: Arc::default(),
             named: NamedZnodes::default(),
+            turns: Turns::default(),
             watched: Mutex::default(),
             deletions: Mutex::default(),
             deletion_answered: Notify::new(),
@@ -379,9 +382,33 @@ impl Core {
         tokio::task::yield_now().await;
     }
 
-    /// Catches up with the leader and reads a znode's metadata: what a write whose reply was lost
-    /// has really done.
+    /// Has the server catch up with the ensemble: what is read from it next shows all that became of what
+    /// this session has sent before.
+    ///
+    /// A `sync` would not do. A leader that is cut off and does not know it yet answers one at once
+    /// (ZOOKEEPER-1675), from a tree that may lack what the new leader has committed meanwhile. Nobody
+    /// answers a transaction but a majority, and a server answers its own client's only once it has
+    /// applied it.
+    pub(super) async fn catch_up(&self) -> Result<(), Failure> {
+        if self.omits(Omission::SyncBeforeLookUp) {
+            return Ok(());
+        }
+        match self.ask(Request::no_change()).await {
+            Ok(_) => Ok(()),
+            Err(Failure::Refused { refusal, .. }) if refusal.is_of_the_tree() => Ok(()),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Catches up and reads a znode's metadata: what a write whose reply was lost has really done.
     pub(super) async fn look(&self, path: &str) -> Result<Option<Stat>, Failure> {
+        self.catch_up().await?;
+        self.stat(path).await
+    }
+
+    /// As [`look`](Core::look), for a znode whose create was answered: no server that lacks it takes this
+    /// session, so a `sync` is enough.
+    pub(super) async fn look_at_known(&self, path: &str) -> Result<Option<Stat>, Failure> {
         if !self.omits(Omission::SyncBeforeLookUp) {
             self.ask(Request::Sync(path.to_owned())).await?;
         }

@@ -63,6 +63,11 @@ fn poll_some(
 }
 
 async fn clean_up(core: &Arc<Core>, job: Job) {
+    // A participant may leave two jobs for one name: what it has created, and what it was creating.
+    let _turn = match given_name(&job.entry) {
+        Some(path) => Some(core.turns.take(path).await),
+        None => None,
+    };
     let mut pauses = Pauses::new();
     let found = loop {
         let found = find(core, &job).await;
@@ -87,6 +92,15 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
         ),
     }
     job.done.send(()).ok();
+}
+
+/// The path, if its last name was given and another client may use it, too.
+fn given_name(entry: &Entry) -> Option<&str> {
+    match entry {
+        Entry::Known(znode) if znode.naming == Naming::Given => Some(&znode.path),
+        Entry::Pending(Trace::Named { path }) => Some(path),
+        Entry::Known(_) | Entry::Pending(Trace::Contender { .. }) => None,
+    }
 }
 
 /// The znode that is to be deleted; none if its create did not happen.
@@ -139,7 +153,7 @@ impl Pauses {
 fn forget_named(core: &Core, job: &Job) {
     match &job.entry {
         Entry::Known(znode) => core.named.forget(&znode.path, job.seat, znode.czxid),
-        Entry::Pending(Trace::Named { path }) => core.named.forget_all(path, job.seat),
+        Entry::Pending(Trace::Named { path }) => core.named.forget_unanswered(path, job.seat),
         Entry::Pending(Trace::Contender { .. }) => {}
     }
 }
@@ -154,7 +168,7 @@ pub(super) enum Sight {
 }
 
 /// Deletes a znode of ours until it is gone. A znode that has another `czxid` is not ours, whatever
-/// its name.
+/// its name. Of a znode whose name was given the caller has the [`Turn`](super::turns::Turn).
 ///
 /// # Cancellation
 /// The znode may or may not be gone.
@@ -194,14 +208,14 @@ async fn try_delete(core: &Arc<Core>, znode: &Znode, is_looked_at: bool) -> Resu
 }
 
 async fn is_still_there(core: &Core, znode: &Znode) -> Result<bool, Failure> {
-    let found = core.look(&znode.path).await?;
+    let found = core.look_at_known(&znode.path).await?;
     let is_ours = |stat: &Stat| stat.czxid == znode.czxid || core.omits(Omission::CzxidCheck);
     Ok(found.as_ref().is_some_and(is_ours))
 }
 
-/// Looks for a contender whose create was not answered. The answer is certain: `sync` brings the
-/// server up to everything this session sent before, and a request that an earlier connection left
-/// behind is refused once the session has moved.
+/// Looks for a contender whose create was not answered. The answer is certain: the server has caught up
+/// with everything this session sent before, and a request that an earlier connection left behind is
+/// refused once the session has moved.
 pub(super) async fn find_contender(
     core: &Core,
     parent: &str,
@@ -210,9 +224,7 @@ pub(super) async fn find_contender(
     if core.omits(Omission::UuidLookUp) {
         return Ok(None);
     }
-    if !core.omits(Omission::SyncBeforeLookUp) {
-        core.ask(Request::Sync(parent.to_owned())).await?;
-    }
+    core.catch_up().await?;
     let names = core.children(parent).await?.unwrap_or_default();
     let Some(name) = names.into_iter().find(|name| name.starts_with(stem)) else {
         return Ok(None);

@@ -21,6 +21,8 @@ pub(super) enum Creation {
     Unanswered,
     /// Another participant looked, and there was no znode: it did not happen.
     Void,
+    /// Another participant looked, and found the znode with this `czxid`. Its participant does not know yet.
+    Found(i64),
     /// It made the znode with this `czxid`.
     Done(i64),
 }
@@ -69,7 +71,7 @@ impl NamedZnodes {
 
     /// What another participant found where the reply was not waited for.
     pub(super) fn found(&self, path: &str, seat: SeatId, czxid: Option<i64>) {
-        let found = czxid.map_or(Creation::Void, Creation::Done);
+        let found = czxid.map_or(Creation::Void, Creation::Found);
         self.replace(path, seat, found, |it| it == Creation::Unanswered);
     }
 
@@ -84,9 +86,10 @@ impl NamedZnodes {
         self.retain(path, |(it, creation)| it != seat || matches!(creation, Creation::Done(_)));
     }
 
-    /// Strikes out all that the participant created under that name: it has none there any more.
-    pub(super) fn forget_all(&self, path: &str, seat: SeatId) {
-        self.retain(path, |(it, _)| it != seat);
+    /// Strikes out a create whose reply was not waited for: its znode is gone, if there ever was one.
+    pub(super) fn forget_unanswered(&self, path: &str, seat: SeatId) {
+        let is_settled = |it| matches!(it, Creation::UnderWay | Creation::Done(_));
+        self.retain(path, |(it, creation)| it != seat || is_settled(creation));
     }
 
     /// Strikes out a znode that is gone.
@@ -94,11 +97,16 @@ impl NamedZnodes {
         self.retain(path, |it| it != (seat, Creation::Done(czxid)));
     }
 
-    /// Whether another participant of this session created that very znode.
+    /// Whether that very znode was made by another create than the one of this participant that is open:
+    /// by another participant's, or by an earlier one of its own, whose znode the janitor may be deleting.
     pub(super) fn is_anothers(&self, path: &str, seat: SeatId, czxid: i64) -> bool {
         let by_path = self.lock();
         let mut creations = by_path.get(path).into_iter().flatten();
-        creations.any(|(it, creation)| *it != seat && *creation == Creation::Done(czxid))
+        creations.any(|(it, creation)| match creation {
+            Creation::Done(made) => *made == czxid,
+            Creation::Found(made) => *made == czxid && *it != seat,
+            Creation::UnderWay | Creation::Unanswered | Creation::Void => false,
+        })
     }
 
     /// Completes when the create of that name that is under way, if there is one, is so no more.
@@ -180,7 +188,7 @@ mod tests {
         named.settle("/a", 1, 70);
         assert!(named.begin("/a", 2));
         assert!(named.is_anothers("/a", 2, 70));
-        assert!(!named.is_anothers("/a", 1, 70));
+        assert!(named.is_anothers("/a", 1, 70), "not of a later create of its own");
         named.forget("/a", 1, 70);
         assert!(!named.is_anothers("/a", 2, 70));
     }
@@ -216,5 +224,18 @@ mod tests {
         named.settle("/a", 2, 80);
         named.forget_open("/a", 1);
         assert!(named.is_anothers("/a", 1, 80));
+    }
+
+    #[test]
+    fn what_another_finds_is_still_the_creates_own() {
+        let named = NamedZnodes::default();
+        assert!(named.begin("/a", 1));
+        named.abandon("/a", 1);
+        named.found("/a", 1, Some(70));
+        assert!(named.begin("/a", 2));
+        assert!(named.is_anothers("/a", 2, 70) && !named.is_anothers("/a", 1, 70));
+        named.forget_unanswered("/a", 1);
+        assert!(!named.is_anothers("/a", 2, 70));
+        assert_eq!(named.open("/a"), Some((2, Creation::UnderWay)));
     }
 }

@@ -1,9 +1,9 @@
 //! What became of a write whose reply was lost, where it changed a znode of the own ledger.
 //!
 //! The session is still the same, so the znodes of the ledger are there unless somebody deleted
-//! them, and what they are like tells whether the write happened. `sync` makes the look certain: it
-//! brings the server up to everything this session sent before, and a request that an earlier
-//! connection left behind is refused once the session has moved.
+//! them, and what they are like tells whether the write happened. The look is certain: the server has
+//! caught up with everything this session sent before, and a request that an earlier connection left
+//! behind is refused once the session has moved.
 //!
 //! A write that certainly did not happen is sent again, so it is answered as if nothing had been.
 
@@ -145,7 +145,7 @@ impl Seat {
                     (sign, path, stat)
                 }
                 Ticket::Sets { path, czxid, version } => {
-                    self.catch_up(path, signs.is_empty()).await?;
+                    self.catch_up(signs.is_empty()).await?;
                     let found = self.core.data(path).await?;
                     let found = found.filter(|(_, stat)| stat.czxid == *czxid);
                     let sign = found.as_ref().map_or(Sign::Nothing, |(data, stat)| {
@@ -162,15 +162,15 @@ impl Seat {
     }
 
     /// Once for all the looks: they are on one connection, or on later ones.
-    async fn catch_up(&self, path: &str, is_first: bool) -> Result<(), Failure> {
-        if is_first && !self.core.omits(Omission::SyncBeforeLookUp) {
-            self.core.ask(Request::Sync(path.to_owned())).await?;
+    async fn catch_up(&self, is_first: bool) -> Result<(), Failure> {
+        match is_first {
+            true => self.core.catch_up().await,
+            false => Ok(()),
         }
-        Ok(())
     }
 
     async fn look_for(&self, path: &str, is_first: bool) -> Result<Option<Stat>, Failure> {
-        self.catch_up(path, is_first).await?;
+        self.catch_up(is_first).await?;
         self.core.stat(path).await
     }
 

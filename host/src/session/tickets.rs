@@ -138,7 +138,7 @@ impl Seat {
     fn note_created(&self, entry: EntryId, path: String, czxid: i64) {
         self.core.named.settle(&path, self.id, czxid);
         let znode = Znode { path: path.clone(), czxid, naming: Naming::Given };
-        let earlier = self.ledger().known(entry, znode);
+        let earlier = self.ledger().known(entry, znode).filter(|earlier| *earlier != czxid);
         if let Some(earlier) = earlier {
             self.core.named.forget(&path, self.id, earlier);
         }

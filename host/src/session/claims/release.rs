@@ -2,7 +2,7 @@
 
 use crate::session::failure::Failure;
 use crate::session::janitor::{self, Sight};
-use crate::session::ledger::{Entry, Znode};
+use crate::session::ledger::{Entry, Naming, Znode};
 use crate::session::seat::Seat;
 use crate::session::tickets::GivingUp;
 
@@ -50,10 +50,16 @@ impl Seat {
             }
         }
         let release = Release { seat: self, znode: Some(znode.clone()) };
-        let sight = self.sight(&znode);
+        let deleting = async {
+            let _turn = match znode.naming {
+                Naming::Given => Some(self.core.turns.take(path).await),
+                Naming::Unique => None,
+            };
+            janitor::delete(&self.core, &znode, self.sight(&znode)).await
+        };
         let outcome = tokio::select! {
             biased;
-            outcome = janitor::delete(&self.core, &znode, sight) => outcome,
+            outcome = deleting => outcome,
             () = hurry => return Ok(()),
         };
         release.decided();
