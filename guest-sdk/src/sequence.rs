@@ -2,9 +2,10 @@
 
 /// The counter that ZooKeeper appends to a sequential znode's name.
 ///
-/// It is a signed 32-bit number that wraps: after 2147483647 comes -2147483648. So there is no least
-/// one, and whether one comes before another is asked by serial-number arithmetic (RFC 1982): the
-/// shorter way round decides. Right as long as those alive together span less than half the circle.
+/// It is a signed 32-bit number. After 2147483647 an old server goes on with -2147483648, and others give
+/// 2147483647 again and again, so the host lets nobody of this session stand in line from there on. Other
+/// clients may. So there is no least one, and whether one comes before another is asked by serial-number
+/// arithmetic (RFC 1982): the shorter way round decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sequence(i32);
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use zookeeper_client::{Acls, Client, CreateMode, Error, SessionState, Stat};
+use zookeeper_client::{
+    Acl, Acls, AuthId, Client, CreateMode, Error, Permission, SessionState, Stat,
+};
 
 use crate::frames::{self, ConnectRequest, ConnectResponse, Opcode, ReplyHeader, SessionKey};
 use crate::patience::{eventually, within};
@@ -103,6 +105,18 @@ impl Admin {
     /// If the server refuses.
     pub async fn stat(&self, path: &str) -> Result<Option<Stat>> {
         self.client.check_stat(path).await.with_context(|| format!("look at {path}"))
+    }
+
+    /// Creates a persistent znode that nobody may read, and its missing parents. Everybody may delete
+    /// it.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub async fn create_unreadable(&self, path: &str, data: &[u8]) -> Result<()> {
+        let nobody = [Acl::new(Permission::ALL, AuthId::new("digest", "nobody:at all"))];
+        self.create(path, data).await?;
+        self.client.set_acl(path, &nobody, None).await.with_context(|| format!("close {path}"))?;
+        Ok(())
     }
 
     /// Replaces a znode's data.

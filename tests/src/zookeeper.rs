@@ -2,6 +2,7 @@
 
 mod certificates;
 mod ensemble;
+mod log;
 mod options;
 mod server;
 mod shared;

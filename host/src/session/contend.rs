@@ -8,6 +8,7 @@ use super::core::{child, parent};
 use super::failure::{Failure, Refusal};
 use super::janitor::find_contender;
 use super::ledger::{COUNTER_BYTES, Entry, EntryId, Naming, Trace, Znode};
+use super::omission::Omission;
 use super::request::{CreateMode, Reply, Request, Stat, Watching, Write};
 use super::seat::Seat;
 
@@ -51,7 +52,8 @@ impl Seat {
     ///
     /// # Errors
     /// Never `OutcomeUnknown`: a lost reply is settled by looking for the UUID. `OverLimit` before
-    /// anything is created.
+    /// anything is created, and where the directory's counter is used up; then the znode is gone
+    /// again.
     ///
     /// # Cancellation
     /// If the future is dropped, the znode is deleted by the janitor.
@@ -63,6 +65,10 @@ impl Seat {
     ) -> Result<(String, Stat), Failure> {
         let mut attempt = Attempt::open(self, directory, &name)?;
         let (path, stat, _) = attempt.create(data, Behind::Nothing).await?;
+        if let Some(used_up) = attempt.used_up(&path) {
+            Box::pin(attempt.withdraw(&path, &stat)).await;
+            return Err(used_up);
+        }
         attempt.succeeded(&path, &stat);
         Ok((path, stat))
     }
@@ -90,6 +96,10 @@ impl Seat {
         let mut attempt = Attempt::open(self, directory, &name)?;
         let sent = self.core.now();
         let (path, stat, listed) = attempt.create(data, Behind::Children).await?;
+        if let Some(used_up) = attempt.used_up(&path) {
+            Box::pin(attempt.withdraw(&path, &stat)).await;
+            return Err(used_up);
+        }
         let listed = match listed {
             // Read on the connection on which the znode was found, or on a later one.
             None | Some(Err(Failure::OutcomeUnknown)) => {
@@ -180,6 +190,27 @@ impl<'a> Attempt<'a> {
                 Err(refused) => return Err(self.refused(refused)),
             }
         }
+    }
+
+    /// Why nobody can stand in line with the name that was given, if its counter does not tell who came
+    /// first.
+    ///
+    /// A server counts the creations below a directory with a signed number of 32 bits. It computes the
+    /// next one with an overflow, and then keeps the greater of the two (Apache ZooKeeper's
+    /// `DataTree.createNode`). So it hands out 2147483647 again and again, and negative ones to creates
+    /// that are under way together.
+    fn used_up(&self, path: &str) -> Option<Failure> {
+        let Attempt { seat, directory, stem, .. } = self;
+        let counter = path.strip_prefix(child(directory, stem).as_str())?;
+        let is_used_up = counter.parse().is_ok_and(|it: i32| it < 0 || it == i32::MAX);
+        if !is_used_up || seat.core.omits(Omission::CounterCheck) {
+            return None;
+        }
+        let reason = "the directory's counter is used up: ZooKeeper has counted to 2147483647 below it, and \
+                      cannot tell who comes first from now on; when nobody stands in line there any more, \
+                      delete the directory, or wait a minute for the server to do so if it is a \
+                      container, and try again";
+        Some(Failure::OverLimit(reason.to_owned()))
     }
 
     fn succeeded(mut self, path: &str, stat: &Stat) {

@@ -26,11 +26,13 @@ pub enum Omission {
     /// A refusal that is made up by the client counts as contact, and heartbeats are requests that
     /// the client refuses.
     MadeUpAnswer,
+    /// Who gets a counter that others may have as well stands in line with it.
+    CounterCheck,
 }
 
 impl Omission {
     /// All of them.
-    pub const ALL: [Omission; 11] = [
+    pub const ALL: [Omission; 12] = [
         Omission::UuidLookUp,
         Omission::SessionCheck,
         Omission::SyncBeforeLookUp,
@@ -42,5 +44,6 @@ impl Omission {
         Omission::HeartbeatBySync,
         Omission::GrantOnOldContact,
         Omission::MadeUpAnswer,
+        Omission::CounterCheck,
     ];
 }

@@ -21,7 +21,7 @@ pub struct Plan {
     /// The sessions' timeout.
     #[serde(default = "session_timeout")]
     pub session_timeout_ms: u64,
-    /// Where the counter of the mount's children begins; near 2^31 it wraps in the run.
+    /// Where the counter of the mount's children begins; a server counts to 2147483647 and no further.
     #[serde(default)]
     pub counter: i32,
     /// The applications.

@@ -44,8 +44,8 @@ const REST_MS: (u64, u64) = (0, 400);
 /// After how long a caller gives up where the operation need not end by itself.
 const GIVES_UP_MS: (u64, u64) = (10, 2_500);
 
-/// One run in so many begins close to where the children's counter wraps.
-const WRAPS_IN: u64 = 8;
+/// One run in so many begins where a directory has a long past.
+const OLD_IN: u64 = 8;
 
 /// Shorter and longer than servers go on with each other though nothing is heard, which is 2.5 s.
 const SESSION_TIMEOUTS_MS: [u64; 5] = [2_000, 3_000, 4_000, 5_000, 6_000];
@@ -125,8 +125,9 @@ pub fn plan(subject: &Subject, seed: u64) -> Plan {
 fn drawn(subject: &Subject, seed: u64) -> Plan {
     let mut chance = Chance::new(seed, "workload");
     let session_timeout_ms = chance.pick(&SESSION_TIMEOUTS_MS).copied().unwrap_or(4_000);
-    let counter = match chance.within(1, WRAPS_IN) {
-        1 => i32::MAX - i32::try_from(chance.within(1, 12)).unwrap_or(1),
+    // Not so long that the counter is used up: nobody could stand in line any more.
+    let counter = match chance.within(1, OLD_IN) {
+        1 => i32::MAX - 1_000_000 + i32::try_from(chance.within(1, 12)).unwrap_or(1),
         _ => 0,
     };
     let count = match subject.workload() {

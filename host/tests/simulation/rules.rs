@@ -74,6 +74,33 @@ fn heartbeats_that_are_syncs_are_noticed() {
     check("lock", Omission::HeartbeatBySync, 1, &["M5", "Q1"]);
 }
 
+/// Three come one after another where the counter ends: it tells nothing of the last two.
+#[test]
+fn a_counter_that_is_used_up_is_noticed() {
+    let scenario = |seed: u64| {
+        let acquire = "{ call = { operation = \"acquire\" } }, { rest = { ms = 2000 } }, \"leave\"";
+        let application = |host: u64| {
+            let rest = 100 * (host + 1);
+            format!(
+                "[[applications]]\nhost = {host}\nsteps = [{{ rest = {{ ms = {rest} }} }}, {acquire}]\n"
+            )
+        };
+        let applications: String = (0..3).map(application).collect();
+        let counter = i32::MAX - 1;
+        format!(
+            "seed = {seed}\nhosts = 3\nsession-timeout-ms = 4000\ncounter = {counter}\n{applications}"
+        )
+    };
+    let breaks = |subject: &Subject, seed: u64| {
+        let verdict = Verdict::of(subject, toml::from_str(&scenario(seed)).unwrap()).unwrap();
+        verdict.breaks("W2")
+    };
+    let (lock, unchecked) = (stock("lock"), stock("lock").without(Omission::CounterCheck));
+    // Which of the two UUIDs comes first is up to the seed.
+    assert!((1..=10).any(|seed| breaks(&unchecked, seed)));
+    assert!(!(1..=10).any(|seed| breaks(&lock, seed)));
+}
+
 #[test]
 fn a_grant_on_old_contact_is_noticed() {
     check("lock", Omission::GrantOnOldContact, 1, &["Q1"]);

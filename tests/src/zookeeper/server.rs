@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Child;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -152,6 +153,11 @@ impl Server {
         Ok(())
     }
 
+    /// Where its data is.
+    pub(super) fn data(&self) -> PathBuf {
+        self.site.data()
+    }
+
     /// Stops the process where it stands: its connections stay open and silent.
     ///
     /// # Errors
@@ -186,7 +192,7 @@ impl Server {
 
     /// Waits until the server serves clients.
     pub(super) async fn ready(&self) -> Result<()> {
-        let data = format!("dataDir={}/", self.site.data().display());
+        let data = format!("dataDir={}/", self.data().display());
         let serves = eventually("ZooKeeper to serve", async || {
             if self.has_ended() {
                 bail!("ZooKeeper has ended");

@@ -22,5 +22,6 @@ mod names;
 mod reachability;
 mod room;
 mod settled;
+mod used_up;
 mod watch_budget;
 mod watches;

@@ -148,10 +148,11 @@ impl Node {
         self.children.insert(Box::from(name))
     }
 
-    /// A txn applied again over a newer tree must not turn the count back. The difference is
-    /// taken modulo 2^32, so that a count that wraps still goes forward.
+    /// A txn applied again over a newer tree must not turn the count back. As with Apache ZooKeeper
+    /// nothing but the greater number counts, so that the count stays at 2147483647 once it is there,
+    /// and `pzxid` with it.
     pub(super) fn child_created(&mut self, cversion: i32, zxid: i64) {
-        if cversion.wrapping_sub(self.stat.cversion) > 0 {
+        if cversion > self.stat.cversion {
             self.stat.cversion = cversion;
             self.stat.pzxid = zxid;
         }
