@@ -52,12 +52,12 @@ struct Part {
     claim: u64,
     /// Set while it is being deleted by us: its deletion is no loss.
     ending: Option<GivingUp>,
-    _claimed: Claimed,
+    claimed: Claimed,
 }
 
 impl Part {
     fn new(path: String, czxid: i64, watch: Watch, claim: u64, claimed: Claimed) -> Self {
-        Part { path, czxid, watch, was_changed: false, claim, ending: None, _claimed: claimed }
+        Part { path, czxid, watch, was_changed: false, claim, ending: None, claimed }
     }
 }
 
@@ -77,8 +77,9 @@ pub(super) struct Claims {
 }
 
 impl Claims {
-    pub(super) fn clear(&mut self) {
-        self.parts.clear();
+    /// Ends all of it, and answers what has the session count as one of which something is held.
+    pub(super) fn clear(&mut self) -> Vec<Claimed> {
+        self.parts.drain(..).map(|part| part.claimed).collect()
     }
 
     /// A claim begins: what its parts have in common.

@@ -281,12 +281,16 @@ impl Seat {
 
     /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain, or the
     /// session is lost: then it answers why. Dropping the future does not stop the clean-up.
+    ///
+    /// Until then the session counts as one of which something is held: whoever was told so relies on the
+    /// local deadline, also where the deletion is not answered.
     pub fn retire(&self) -> impl Future<Output = Option<SessionLoss>> + Send + 'static {
-        self.claims.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let claimed = self.claims.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let entries = self.ledger().drain();
         let gone: Option<Vec<_>> = entries.into_iter().map(|entry| self.discard(entry)).collect();
         let (lost, state) = (self.core.lost().clone(), self.core.state());
         async move {
+            let _claimed = claimed;
             let all = async { futures_util::future::try_join_all(gone?).await.ok() };
             if lost.run_until_cancelled(all).await.flatten().is_some() {
                 return None;

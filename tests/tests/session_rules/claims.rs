@@ -6,14 +6,16 @@ use std::pin::pin;
 use anyhow::{Context, Result};
 use futures_util::FutureExt;
 use wok::session::{
-    CreateMode, Event, Failure, Owner, Refusal, Reply, Request, Seat, Watching, Write, Written,
+    CreateMode, Event, Failure, Owner, Refusal, Reply, Request, Seat, SessionLoss, Watching, Write,
+    Written,
 };
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
-use wok_tests::proxy::{Action, Cut, Match};
+use wok_tests::proxy::{Action, Cut, Direction, Match};
 
 use crate::room::{
-    LONG_TIMEOUT, Room, contender, create_named, delete, hold, list, round_trip, watch_data,
+    LONG_TIMEOUT, Room, TIMEOUT, contender, create_named, delete, hold, list, round_trip,
+    watch_data,
 };
 
 async fn loss(seat: &Seat) -> Result<String> {
@@ -101,6 +103,18 @@ async fn a_claim_deleted_by_hand_is_lost_and_told_once() -> Result<()> {
     assert!(!seat.has_claim());
     check_no_loss(&seat).await?;
     check_no_loss(&neighbour).await
+}
+
+/// Whoever was told that something is held is told of the loss in time, also while it is being given up.
+#[tokio::test]
+async fn what_is_being_given_up_counts_until_it_is_gone() -> Result<()> {
+    let room = Room::open(TIMEOUT).await?;
+    let seat = room.seat();
+    hold(&seat, &room.path).await?;
+    room.proxy.stall(Direction::Both);
+    let lost = within("the session to be lost", seat.retire()).await?;
+    assert_eq!(lost, Some(SessionLoss::Deadline));
+    Ok(())
 }
 
 #[tokio::test]
