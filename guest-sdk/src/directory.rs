@@ -6,8 +6,8 @@ use crate::names;
 use crate::reading::confirmed;
 use crate::reads::reads;
 use crate::zookeeper::{
-    Children, Contents, Error, Reply, Request, Stat, Watch, WatchRequest, get_children,
-    watch_exists,
+    Children, Contents, Error, Owner, Reply, Request, Stat, Watch, WatchRequest, exists,
+    get_children, watch_exists,
 };
 
 /// How many children are read in one round trip; with them goes one more look at the directory. A host
@@ -44,6 +44,8 @@ pub fn revision(stat: &Stat) -> u64 {
 /// That is so as long as nobody sets the data of a child without setting that of the directory in the
 /// same transaction. What a session reads never gets older, so a directory that is the same before and
 /// after its children are read has not changed in between.
+///
+/// A child that may not be read and is not ephemeral is left out.
 ///
 /// # Errors
 /// As the reads. `other` if the directory changes during each of sixteen looks; `over-limit` if there
@@ -105,6 +107,7 @@ fn look(
                     found.push((mem::take(name), contents));
                 }
                 Some(Err(Error::NoNode)) => return Ok(Look::Changed),
+                Some(Err(Error::NoAuth)) if is_lasting(&child(directory, name))? => {}
                 Some(Err(error)) => return Err(error),
                 _ => return Err(another_reply("get-data")),
             }
@@ -125,6 +128,12 @@ fn look(
     }
     let snapshot = Snapshot { revision: after, children: found };
     Ok(Look::One(snapshot))
+}
+
+/// Whether the znode is not ephemeral: what somebody else keeps there and lets nobody read. ZooKeeper
+/// shows the metadata to everybody.
+fn is_lasting(path: &str) -> Result<bool, Error> {
+    Ok(exists(path)?.is_some_and(|stat| stat.owner == Owner::None))
 }
 
 /// The path of a child.

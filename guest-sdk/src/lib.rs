@@ -59,7 +59,7 @@ pub use own::Own;
 pub use panics::log_panics;
 pub use reading::{Gone, confirmed, names, wait_until_gone};
 pub use reads::reads;
-pub use revocation::{Asked, Heard, Listening, ask_to_give_way};
+pub use revocation::{Asked, Heard, Listening, ask_to_give_way, name_of};
 pub use revoke_request::RevokeRequest;
 pub use sequence::Sequence;
 

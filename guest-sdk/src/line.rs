@@ -146,7 +146,7 @@ pub fn line(directory: &str, naming: Naming, most: usize) -> Result<Vec<Contende
 }
 
 /// Who the contenders of a line in `directory` say they are: their data as text, in the line's order.
-/// None for one that has gone since the line was read.
+/// None for one that has gone since the line was read, nothing for one that may not be read.
 ///
 /// # Errors
 /// As `get-data`.
@@ -159,6 +159,8 @@ pub fn owners(directory: &str, line: &[Contender]) -> Result<Vec<Option<String>>
             owners.push(match reply {
                 Ok(Reply::Data(read)) => Some(String::from_utf8_lossy(&read.data).into_owned()),
                 Err(Error::NoNode) => None,
+                // It stands in line all the same.
+                Err(Error::NoAuth) => Some(String::new()),
                 Ok(_) => return Err(Error::Other("get-data: another reply".to_owned())),
                 Err(error) => return Err(error),
             });

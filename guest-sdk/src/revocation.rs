@@ -42,9 +42,7 @@ pub fn ask_to_give_way(
     request: RevokeRequest,
     force_after_ms: Option<u64>,
 ) -> Result<Asked, Error> {
-    // wok shows a holder its path from the root of the ensemble, so only the name at the end counts.
-    let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-    let Some(contender) = naming.read(name) else {
+    let Some(contender) = naming.read(name_of(path).to_owned()) else {
         return Err(Error::Invalid(format!("{path} is no contender's; `contenders` tells them")));
     };
     let path = contender.path(directory);
@@ -53,6 +51,12 @@ pub fn ask_to_give_way(
         None => Ok(Asked::Stands),
         Some(after_ms) => force(&path, request, after_ms),
     }
+}
+
+/// The name of the contender at a path. wok shows a holder its path from the root of the ensemble, and a
+/// component sees paths from its mount, so only the name at the end tells whose znode that is.
+pub fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 fn write_request(path: &str, request: RevokeRequest) -> Result<(), Error> {

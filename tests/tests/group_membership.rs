@@ -155,6 +155,7 @@ async fn names_that_are_none_are_refused_and_what_is_no_members_is_left_alone() 
     let refused = scene.value(&who, "join", named("settings")).await.unwrap_err();
     assert!(refused.to_string().contains("not ephemeral"), "{refused}");
     scene.value(&who, "join", named("a")).await?;
+    scene.admin.create_unreadable(&format!("{}/private", scene.path), b"y").await?;
     let again = scene.value(&who, "join", named("b")).await.unwrap_err();
     assert!(again.to_string().contains("a member already"), "{again}");
     let view = scene.value(&who, "members", Value::Null).await?;

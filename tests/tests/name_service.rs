@@ -100,11 +100,15 @@ async fn what_is_no_instance_is_ignored_and_what_would_be_none_is_refused() -> R
     scene.admin.create(&format!("{foreign}/notes"), b"\xff").await?;
     let lasting = format!("{foreign}/00000000-0000-4000-8000-000000000000");
     scene.admin.create(&lasting, b"c:80\n").await?;
+    let private = format!("{foreign}/00000000-0000-4000-8000-000000000001");
+    scene.admin.create_unreadable(&private, b"c:81\n").await?;
+    scene.admin.create_unreadable(&format!("{}/private", scene.path), b"").await?;
     scene.value(&who, "register", at("a:80")).await?;
     let again = scene.value(&who, "register", at("a:81")).await.unwrap_err();
     assert!(again.to_string().contains("an instance already"), "{again}");
     let found = scene.value(&who, "resolve", web()).await?;
     assert_eq!(addresses(&found), ["a:80"]);
+    assert_eq!(scene.value(&who, "list", Value::Null).await?, json!(["web"]));
     Ok(())
 }
 

@@ -3,10 +3,9 @@
 use std::iter;
 
 use wok_sdk::zookeeper::{
-    Contents, Error, Reply, Request, Watch, get_children, pipeline, watch_children, watch_data,
-    watch_exists,
+    Contents, Error, Reply, Request, Watch, get_children, watch_children, watch_data, watch_exists,
 };
-use wok_sdk::{Line, Naming, line_up};
+use wok_sdk::{Line, Naming, line_up, reads};
 
 use crate::bindings::exports::wok::leader_election::leader_election::Term;
 
@@ -33,9 +32,9 @@ pub(crate) fn leader(naming: Naming) -> Result<Option<Term>, Error> {
         let Some(leader) = line_up(&children, naming).contenders().next() else {
             return Ok(None);
         };
-        let reads =
+        let both =
             [Request::GetData(path(&leader.name)), Request::GetData(ANNOUNCEMENT.to_owned())];
-        let mut replies = pipeline(&reads).into_iter();
+        let mut replies = reads(&both).into_iter();
         // Gone since the list was read: there is another leader by now.
         let Some(latch) = data(replies.next())? else {
             continue;

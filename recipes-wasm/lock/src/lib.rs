@@ -38,8 +38,8 @@ use settings::Settings;
 use wok_sdk::participant::{Level, log};
 use wok_sdk::zookeeper::{Children, Error, get_children, watch_data};
 use wok_sdk::{
-    Asked, Gone, Heard, Listening, Own, ask_to_give_way, line, line_up, owners, participant,
-    wait_until_gone,
+    Asked, Gone, Heard, Listening, Own, ask_to_give_way, line, line_up, name_of, owners,
+    participant, wait_until_gone,
 };
 
 /// The mount is the lock's directory.
@@ -145,7 +145,7 @@ impl Guest for Lock {
     }
 
     fn revoke(path: String) -> Result<RequestOutcome, Error> {
-        if held().is_some_and(|own| own.path == path) {
+        if held().is_some_and(|own| name_of(&own.path) == name_of(&path)) {
             let reason = "revoke: it is this participant's own: release it";
             return Err(Error::Invalid(reason.to_owned()));
         }

@@ -35,8 +35,9 @@ pub(crate) fn names_with_instances() -> Result<Vec<String>, Error> {
                 Ok(Reply::Children(instances)) if has_instance(&instances) => {
                     found.push(name.clone());
                 }
-                // The directory of a name that has no instances is there for a while.
-                Ok(_) | Err(Error::NoNode) => {}
+                // The directory of a name that has no instances is there for a while, and one that may
+                // not be read is somebody else's.
+                Ok(_) | Err(Error::NoNode | Error::NoAuth) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -43,8 +43,8 @@ use settings::Settings;
 use wok_sdk::participant::{Fence, Level, log};
 use wok_sdk::zookeeper::{Children, Error, get_children, get_data, watch_data};
 use wok_sdk::{
-    Asked, Heard, Listening, Naming, Own, ask_to_give_way, line, line_up, owners, participant,
-    wait_until_gone,
+    Asked, Heard, Listening, Naming, Own, ask_to_give_way, line, line_up, name_of, owners,
+    participant, wait_until_gone,
 };
 
 /// The mount is the lock's directory.
@@ -158,7 +158,7 @@ impl Guest for ReadWriteLock {
     }
 
     fn revoke(path: String) -> Result<RequestOutcome, Error> {
-        let is_own = |held: &Held| held.grant.path == path;
+        let is_own = |held: &Held| name_of(&held.grant.path) == name_of(&path);
         if STATE.with_borrow(|state| state.held.as_ref().is_some_and(is_own)) {
             let reason = "revoke: it is this participant's own: release it";
             return Err(Error::Invalid(reason.to_owned()));

@@ -186,7 +186,8 @@ async fn what_is_no_contender_and_ones_own_znode_are_not_asked() -> Result<()> {
     let (holder, _follower) = scene.stock.join()?;
     let own = path_of(&scene.stock.call(&holder, "acquire").await?)?;
     scene.admin.create(&format!("{}/config", scene.path), b"mine").await?;
-    for path in ["/config", "/", "config", "/x-lock-0000000001/config", &own] {
+    let shown = format!("{}{own}", scene.path);
+    for path in ["/config", "/", "config", "/x-lock-0000000001/config", &own, &shown] {
         let refused = revoke(&scene, &holder, path).await?.value.unwrap_err();
         assert!(refused["invalid"].is_string(), "{path}: {refused}");
     }
