@@ -25,6 +25,8 @@ class Connection(http.client.HTTPConnection):
         self.sock.connect(SOCKET)
 
     def post(self, path, body=None):
+        # wok closes a connection that is idle for ten seconds, and the work may take longer.
+        self.close()
         self.request("POST", f"/v1/{path}", json.dumps(body or {}))
         answer = self.getresponse()
         if answer.status == 200:

@@ -43,7 +43,7 @@ take() {
 
 # told KEY: prints what the answer has under that key.
 told() {
-    [[ $answer =~ \"$1\":\"?([^\",}]*) ]] && echo "${BASH_REMATCH[1]}"
+    [[ $answer =~ \"$1\":\"([^\"]*)\" || $answer =~ \"$1\":([^,}]*) ]] && echo "${BASH_REMATCH[1]}"
 }
 
 fail() {

@@ -28,7 +28,7 @@ const BUFFER: usize = 16 << 10;
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long a connection has to take what is left when nobody is served any more.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// What is said to a connection beyond the limit.
 const FULL: &str = "{\"error\":\"unavailable\",\"message\":\"all connections of the API are taken: \

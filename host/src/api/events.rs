@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use super::body::Asked;
 use super::caller::Caller;
+use super::connection::LAST_WORDS;
 use super::desk::{Desk, may_see};
 use super::lines::{Happening, StreamOptions, lines, ticks};
 use super::problem::Problem;
@@ -60,9 +61,15 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
                 next = Some(Happening::alive(follower.dropped()));
             }
             // The last to be told is the end, unless somebody does not read.
-            () = desk.stopping.cancelled(), if lines.capacity() == 0 => return,
+            () = until_given_up(&desk), if next.is_some() => return,
         }
     }
+}
+
+/// Completes when the daemon ends, and whoever does not read by then is told no more.
+async fn until_given_up(desk: &Desk) {
+    desk.stopping.cancelled().await;
+    tokio::time::sleep(LAST_WORDS).await;
 }
 
 /// `GET /v1/events`

@@ -78,7 +78,8 @@ fn as_json(desk: &Desk, member: &Member) -> Value {
     let Member { presence, recipe, owner, by, since } = member;
     let standing = presence.standing();
     let held = held_as_json(presence, || desk.deadline(presence));
-    let waiting = standing.waiting.as_ref().filter(|_| held.is_null());
+    // Who gives up what it held stands in no line any more.
+    let waiting = standing.waiting.as_ref().filter(|_| standing.held.is_none());
     let state = match &standing.ending {
         Some(_) => "ended",
         None if standing.is_suspended => "suspended",

@@ -79,7 +79,13 @@ impl Tcp {
                 let (acceptor, shaken) = (acceptor.clone(), door.clone());
                 door.tasks.spawn("handshake", async move {
                     let handshake = acceptor.accept(stream);
-                    match tokio::time::timeout(HANDSHAKE_LIMIT, handshake).await {
+                    let handshake = tokio::time::timeout(HANDSHAKE_LIMIT, handshake);
+                    // A caller that says nothing does not hold up the end.
+                    let closing = shaken.closing.clone();
+                    let Some(handshake) = closing.run_until_cancelled(handshake).await else {
+                        return;
+                    };
+                    match handshake {
                         Ok(Ok(stream)) => shaken.serve(stream, Credentials::Remote, place),
                         Ok(Err(error)) => tracing::debug!(%error, "no TLS with a caller"),
                         Err(_elapsed) => tracing::debug!("no TLS with a caller in time"),

@@ -13,6 +13,7 @@ use wok_embedded::{Server, ServerOptions};
 use super::exit::{self, Failure};
 use super::output::Printer;
 use super::signals;
+use crate::api::BindError;
 use crate::config::{Config, ConfigErrors, Connect, Loaded};
 use crate::daemon::{self, PrepareError, Prepared, RunError};
 use crate::guardian;
@@ -99,8 +100,12 @@ async fn serve(prepared: Prepared, logbook: Arc<Logbook>) -> Result<ExitCode, Fa
     watchers.cancel();
     watchers.join().await;
     outcome.map(|()| ExitCode::SUCCESS).map_err(|error| match error {
-        RunError::Api(_) => Failure::Config(error.to_string()),
-        RunError::Refused(_) => Failure::Unreachable(error.to_string()),
+        RunError::Api(BindError::NoSocket(_) | BindError::Open(_) | BindError::Tls(_)) => {
+            Failure::Config(error.to_string())
+        }
+        // An address that is taken, or is not there yet, may be free when a supervisor starts again.
+        RunError::Api(BindError::InUse(_) | BindError::Io { .. } | BindError::Tcp { .. })
+        | RunError::Refused(_) => Failure::Unreachable(error.to_string()),
     })
 }
 

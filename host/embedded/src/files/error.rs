@@ -128,6 +128,14 @@ fn remedy(cause: &io::Error) -> &'static str {
 }
 
 impl FilesError {
+    /// Where a log is damaged, the newest txn before that is this one, if the log itself has none.
+    pub(crate) fn at_least(mut self, zxid: i64) -> FilesError {
+        if let FilesError::DamagedLog { after_zxid, .. } = &mut self {
+            *after_zxid = zxid.max(*after_zxid);
+        }
+        self
+    }
+
     /// Names the operation and the file that an error of the system is about.
     pub(crate) fn io(
         operation: &'static str,

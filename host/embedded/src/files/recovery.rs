@@ -150,7 +150,9 @@ pub fn replay<R: BufRead + Seek>(
 ) -> Result<Replayed, FilesError> {
     let mut replayed = Replayed::default();
     loop {
-        match log.next()? {
+        // A log knows the zxids that it has read itself.
+        let next = log.next().map_err(|error| error.at_least(replica.last_zxid()))?;
+        match next {
             Next::Txn(header, txn) => {
                 let last = replica.last_zxid();
                 if header.zxid <= last {
