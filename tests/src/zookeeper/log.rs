@@ -58,27 +58,33 @@ fn txn_of(log: &[u8], path: &str) -> Result<Option<Range<usize>>> {
 
 /// `CreateTxn`: path, data, ACL, whether it is ephemeral, and the count that the parent has then.
 fn write_count(log: &mut [u8], txn: Range<usize>, path: &str, count: i32) -> Result<()> {
-    let (start, bytes) = (txn.start, &log[txn.clone()]);
-    let mut at = find(bytes, path).context("the path")? + path.len();
-    let skip = |at: &mut usize| -> Result<()> {
-        let length = int(bytes, *at).context("a length")?.max(0);
-        *at += 4 + usize::try_from(length)?;
-        Ok(())
-    };
-    skip(&mut at)?;
-    let entries = int(bytes, at).context("the ACL")?;
+    let entry = log.get_mut(txn.start - HEAD..txn.end).context("the txn")?;
+    let (head, txn) = entry.split_at_mut(HEAD);
+    let mut at = find(txn, path).context("the path")? + path.len();
+    at = behind(txn, at)?;
+    let entries = int(txn, at).context("the ACL")?;
     at += 4;
     for _ in 0..entries {
-        at += 4;
-        skip(&mut at)?;
-        skip(&mut at)?;
+        let scheme = at + 4;
+        let id = behind(txn, scheme)?;
+        at = behind(txn, id)?;
     }
-    ensure!(bytes.get(at) == Some(&0), "{path} is ephemeral, or something else stands there");
-    let place = start + at + 1;
-    log[place..place + 4].copy_from_slice(&count.to_be_bytes());
+    ensure!(txn.get(at) == Some(&0), "{path} is ephemeral, or something else stands there");
+    put(txn, at + 1, count.to_be_bytes())?;
     let mut sum = Adler32::new();
-    sum.write_slice(&log[txn]);
-    log[start - HEAD..start - HEAD + 8].copy_from_slice(&u64::from(sum.checksum()).to_be_bytes());
+    sum.write_slice(txn);
+    put(head, 0, u64::from(sum.checksum()).to_be_bytes())
+}
+
+/// Where what begins there with its length ends.
+fn behind(bytes: &[u8], at: usize) -> Result<usize> {
+    let length = int(bytes, at).context("a length")?.max(0);
+    Ok(at + 4 + usize::try_from(length)?)
+}
+
+fn put<const N: usize>(bytes: &mut [u8], at: usize, number: [u8; N]) -> Result<()> {
+    let place = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut());
+    *place.context("the end comes too soon")? = number;
     Ok(())
 }
 
