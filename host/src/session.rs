@@ -6,7 +6,7 @@
 //! | rule | file |
 //! |---|---|
 //! | a contender's create survives a lost reply | `contend.rs` |
-//! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `tickets.rs`, `named.rs`, `janitor.rs` |
+//! | whatever ends a participant, its ephemeral znodes go | `ledger.rs`, `tickets.rs`, `named.rs`, `turns.rs`, `janitor.rs` |
 //! | a write to an own znode whose reply was lost is settled | `writes.rs`, `outcome.rs` |
 //! | a multi takes its claim as one, and can replace another | `multi.rs`, `dependents.rs` |
 //! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs`, `deletions.rs` |

@@ -12,7 +12,7 @@ const CLEAN: [&str; 2] = ["create", "getChildren"];
 
 /// What the host asks to find a contender whose create was not answered; the znode itself only if
 /// there is one of that name.
-const LOOK_UP: [&str; 3] = ["sync", "getChildren", "exists"];
+const LOOK_UP: [&str; 3] = ["multi", "getChildren", "exists"];
 
 async fn contend_and_list(instance: &mut Instance, parent: &str) -> Answer {
     let body = json!({"parent": parent, "before": "_c_", "after": "-lock-"});
