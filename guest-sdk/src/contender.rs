@@ -223,6 +223,12 @@ impl Standing {
     }
 }
 
+/// The name of the contender at a path. wok shows a holder its path from the root of the ensemble, and a
+/// component sees paths from its mount, so only the name at the end tells whose znode that is.
+pub fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -50,7 +50,7 @@ mod sequence;
 pub use wit_bindgen;
 
 pub use bindings::wok::recipe::{participant, time_and_chance, zookeeper};
-pub use contender::{Contender, Naming, Standing};
+pub use contender::{Contender, Naming, Standing, name_of};
 pub use directory::{Followed, Snapshot, child, revision, snapshot, wait_for_change};
 pub use line::{Line, line, line_up, owners};
 pub use marker::Marker;
@@ -59,7 +59,7 @@ pub use own::Own;
 pub use panics::log_panics;
 pub use reading::{Gone, confirmed, names, wait_until_gone};
 pub use reads::reads;
-pub use revocation::{Asked, Heard, Listening, ask_to_give_way, name_of};
+pub use revocation::{Asked, Heard, Listening, ask_to_give_way};
 pub use revoke_request::RevokeRequest;
 pub use sequence::Sequence;
 

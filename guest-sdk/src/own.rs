@@ -2,7 +2,7 @@
 
 use crate::participant::{self, Fence};
 use crate::zookeeper::{self, Children, Created, Error, VersionRequest, Write};
-use crate::{Contender, Named, Naming};
+use crate::{Contender, Named, Naming, name_of};
 
 /// An ephemeral znode of this participant that stands in a line, or holds what it stood for.
 ///
@@ -47,7 +47,7 @@ impl Own {
     }
 
     fn of(created: Created, naming: &Naming) -> Result<Self, Error> {
-        let name = created.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = name_of(&created.path).to_owned();
         let Some(contender) = naming.read(name) else {
             // Not ours to understand, but ours to take away.
             participant::release(&created.path)?;

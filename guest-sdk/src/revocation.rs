@@ -5,7 +5,7 @@ use crate::time_and_chance::alarm;
 use crate::zookeeper::{
     Contents, Error, Event, Reply, Request, Watch, delete, pipeline, set_data, wait, watch_data,
 };
-use crate::{Naming, RevokeRequest};
+use crate::{Naming, RevokeRequest, name_of};
 
 /// The event that tells a request.
 const REQUESTED: &str = "revoke-requested";
@@ -51,12 +51,6 @@ pub fn ask_to_give_way(
         None => Ok(Asked::Stands),
         Some(after_ms) => force(&path, request, after_ms),
     }
-}
-
-/// The name of the contender at a path. wok shows a holder its path from the root of the ensemble, and a
-/// component sees paths from its mount, so only the name at the end tells whose znode that is.
-pub fn name_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
 }
 
 fn write_request(path: &str, request: RevokeRequest) -> Result<(), Error> {

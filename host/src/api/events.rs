@@ -66,7 +66,8 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
     }
 }
 
-/// Completes when the daemon ends, and whoever does not read by then is told no more.
+/// Completes some time after the daemon has begun to end: a caller that has not read by then is told no
+/// more.
 async fn until_given_up(desk: &Desk) {
     desk.stopping.cancelled().await;
     tokio::time::sleep(LAST_WORDS).await;

@@ -65,10 +65,6 @@ impl Seat {
     ) -> Result<(String, Stat), Failure> {
         let mut attempt = Attempt::open(self, directory, &name)?;
         let (path, stat, _) = attempt.create(data, Behind::Nothing).await?;
-        if let Some(used_up) = attempt.used_up(&path) {
-            Box::pin(attempt.withdraw(&path, &stat)).await;
-            return Err(used_up);
-        }
         attempt.succeeded(&path, &stat);
         Ok((path, stat))
     }
@@ -96,10 +92,6 @@ impl Seat {
         let mut attempt = Attempt::open(self, directory, &name)?;
         let sent = self.core.now();
         let (path, stat, listed) = attempt.create(data, Behind::Children).await?;
-        if let Some(used_up) = attempt.used_up(&path) {
-            Box::pin(attempt.withdraw(&path, &stat)).await;
-            return Err(used_up);
-        }
         let listed = match listed {
             // Read on the connection on which the znode was found, or on a later one.
             None | Some(Err(Failure::OutcomeUnknown)) => {
@@ -155,7 +147,20 @@ impl<'a> Attempt<'a> {
         Ok(Attempt { seat, directory, stem, entry })
     }
 
+    /// Creates the znode. If its counter tells nothing, deletes the znode again.
     async fn create(&mut self, data: Vec<u8>, behind: Behind) -> Result<Created, Failure> {
+        let created = self.create_any(data, behind).await?;
+        let (path, stat, _) = &created;
+        match self.used_up(path) {
+            None => Ok(created),
+            Some(used_up) => {
+                Box::pin(self.withdraw(path, stat)).await;
+                Err(used_up)
+            }
+        }
+    }
+
+    async fn create_any(&mut self, data: Vec<u8>, behind: Behind) -> Result<Created, Failure> {
         let Attempt { seat, directory, .. } = *self;
         let (path, mode) = (child(directory, &self.stem), CreateMode::EphemeralSequential);
         let mut requests = vec![Request::Write(Write::Create { path, data, mode })];
@@ -221,7 +226,7 @@ impl<'a> Attempt<'a> {
 
     /// Deletes what was created. Completes when it is gone for certain, or cannot be deleted, which
     /// the janitor says.
-    async fn withdraw(mut self, path: &str, stat: &Stat) {
+    async fn withdraw(&mut self, path: &str, stat: &Stat) {
         let entry = self.entry.take().and_then(|entry| self.seat.ledger().take(entry));
         let gone = entry.and_then(|_| self.seat.discard(Entry::Known(znode(path, stat))));
         if let Some(gone) = gone {

@@ -390,7 +390,7 @@ impl Core {
     /// answers a transaction but a majority, and a server answers its own client's only once it has
     /// applied it.
     pub(super) async fn catch_up(&self) -> Result<(), Failure> {
-        if self.omits(Omission::SyncBeforeLookUp) {
+        if self.omits(Omission::CatchUpBeforeLookUp) {
             return Ok(());
         }
         match self.ask(Request::no_change()).await {
@@ -409,7 +409,7 @@ impl Core {
     /// As [`look`](Core::look), for a znode whose create was answered: no server that lacks it takes this
     /// session, so a `sync` is enough.
     pub(super) async fn look_at_known(&self, path: &str) -> Result<Option<Stat>, Failure> {
-        if !self.omits(Omission::SyncBeforeLookUp) {
+        if !self.omits(Omission::CatchUpBeforeLookUp) {
             self.ask(Request::Sync(path.to_owned())).await?;
         }
         self.stat(path).await

@@ -8,7 +8,7 @@ pub enum Omission {
     /// What is found at a name is taken for this session's, whosever it is.
     SessionCheck,
     /// What a create has done is looked for on a server that may be behind.
-    SyncBeforeLookUp,
+    CatchUpBeforeLookUp,
     /// A znode is deleted by its path, whatever its `czxid`.
     CzxidCheck,
     /// A znode is claimed though it is not in the participant's ledger.
@@ -35,7 +35,7 @@ impl Omission {
     pub const ALL: [Omission; 12] = [
         Omission::UuidLookUp,
         Omission::SessionCheck,
-        Omission::SyncBeforeLookUp,
+        Omission::CatchUpBeforeLookUp,
         Omission::CzxidCheck,
         Omission::Ledger,
         Omission::ContactDeadline,

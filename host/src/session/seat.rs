@@ -282,8 +282,8 @@ impl Seat {
     /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain, or the
     /// session is lost: then it answers why. Dropping the future does not stop the clean-up.
     ///
-    /// Until then the session counts as one of which something is held: whoever was told so relies on the
-    /// local deadline, also where the deletion is not answered.
+    /// Until then the session counts as one of which something is held. An app that was told that it holds
+    /// relies on the local deadline, also where the server does not answer the deletion.
     pub fn retire(&self) -> impl Future<Output = Option<SessionLoss>> + Send + 'static {
         let claimed = self.claims.lock().unwrap_or_else(PoisonError::into_inner).clear();
         let entries = self.ledger().drain();

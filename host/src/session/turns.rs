@@ -34,7 +34,7 @@ impl Turns {
     /// The place in the queue is lost.
     pub(super) async fn take(&self, path: &str) -> Turn<'_> {
         let queue = Arc::clone(self.lock().entry(path.to_owned()).or_default());
-        // Before the wait, so that whoever drops this future leaves nothing behind.
+        // Before the wait, so that a caller that drops this future leaves no entry behind.
         let mut turn = Turn { turns: self, path: path.to_owned(), queue: None };
         turn.queue = Some(queue.lock_owned().await);
         turn
@@ -49,7 +49,7 @@ impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut by_path = self.turns.lock();
         self.queue = None;
-        // Under the lock nobody joins the queue: whoever is in it holds a count.
+        // Each one that waits holds a count, and nobody can join the queue under this lock.
         if by_path.get(&self.path).is_some_and(|queue| Arc::strong_count(queue) == 1) {
             by_path.remove(&self.path);
         }

@@ -371,7 +371,8 @@ impl World {
         let timeout = Duration::from_millis(self.plan.session_timeout_ms);
         // For everything that takes a session's end, and for empty containers.
         tokio::time::sleep(timeout * 2 + Duration::from_secs(3)).await;
-        // Whoever calls to the end of a long run has one call open then, and others after that.
+        // In a long run an application may have a call open when its time is over. The call is not blocked
+        // if it is answered in the time since.
         let state = self.state();
         let blocked = open.into_iter().filter(|call| state.open_calls.contains_key(call)).collect();
         drop(state);

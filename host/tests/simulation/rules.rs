@@ -31,8 +31,8 @@ fn a_contender_that_is_not_looked_for_is_noticed() {
 }
 
 #[test]
-fn a_look_up_without_sync_is_noticed() {
-    check("lock", Omission::SyncBeforeLookUp, 400, &["M7", "W1"]);
+fn a_look_up_on_a_server_that_is_behind_is_noticed() {
+    check("lock", Omission::CatchUpBeforeLookUp, 400, &["M7", "W1"]);
 }
 
 #[test]

@@ -105,7 +105,8 @@ async fn a_claim_deleted_by_hand_is_lost_and_told_once() -> Result<()> {
     check_no_loss(&neighbour).await
 }
 
-/// Whoever was told that something is held is told of the loss in time, also while it is being given up.
+/// A participant that gives a claim up while the server does not answer learns of the loss at the local
+/// deadline.
 #[tokio::test]
 async fn what_is_being_given_up_counts_until_it_is_gone() -> Result<()> {
     let room = Room::open(TIMEOUT).await?;
