@@ -5,10 +5,10 @@
 //! comes after.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use crate::participant::{Listener, Notice, Presence};
 
@@ -73,13 +73,13 @@ pub enum Word {
 /// Every participant of this host.
 #[derive(Debug)]
 pub struct Registry {
-    members: Mutex<BTreeMap<Arc<str>, Arc<Member>>>,
+    members: watch::Sender<BTreeMap<Arc<str>, Arc<Member>>>,
     told: broadcast::Sender<Told>,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Registry { members: Mutex::default(), told: broadcast::Sender::new(BACKLOG) }
+        Registry { members: watch::Sender::default(), told: broadcast::Sender::new(BACKLOG) }
     }
 }
 
@@ -88,7 +88,7 @@ impl Registry {
     pub fn enter(self: &Arc<Self>, member: Member) -> Arc<Member> {
         let member = Arc::new(member);
         let id = Arc::clone(member.presence.id());
-        self.members().insert(id, Arc::clone(&member));
+        self.members.send_modify(|members| drop(members.insert(id, Arc::clone(&member))));
         self.tell(&member, || Word::Joined);
         let clerk = Clerk { registry: Arc::downgrade(self), member: Arc::downgrade(&member) };
         member.presence.attach(Box::new(clerk));
@@ -97,17 +97,23 @@ impl Registry {
 
     /// Those who take part now, in the order of their ids.
     pub fn list(&self) -> Vec<Arc<Member>> {
-        self.members().values().cloned().collect()
+        self.members.borrow().values().cloned().collect()
     }
 
     /// The participant of that id, if it takes part.
     pub fn find(&self, id: &str) -> Option<Arc<Member>> {
-        self.members().get(id).cloned()
+        self.members.borrow().get(id).cloned()
     }
 
     /// Follows all participants, from now on. A follower that is too slow is told how much it missed.
     pub fn follow(&self) -> broadcast::Receiver<Told> {
         self.told.subscribe()
+    }
+
+    /// Completes when nobody takes part.
+    pub async fn until_empty(&self) {
+        // The sender of what is watched is this registry.
+        self.members.subscribe().wait_for(BTreeMap::is_empty).await.ok();
     }
 
     fn tell(&self, member: &Arc<Member>, word: impl FnOnce() -> Word) {
@@ -116,10 +122,6 @@ impl Registry {
             // The last of them may have gone this moment.
             self.told.send(Told { member: Arc::clone(member), word: word() }).ok();
         }
-    }
-
-    fn members(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Arc<Member>>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,7 +139,7 @@ impl Listener for Clerk {
         };
         registry.tell(&member, || Word::Notice(notice.clone()));
         if matches!(notice, Notice::Ended(_)) {
-            registry.members().remove(member.presence.id());
+            registry.members.send_modify(|members| drop(members.remove(member.presence.id())));
         }
     }
 }

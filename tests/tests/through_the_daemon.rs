@@ -19,7 +19,7 @@ use wok::client::{Client, Socket};
 use wok::tasks::Tasks;
 use wok_tests::admin::Admin;
 use wok_tests::patience::eventually;
-use wok_tests::process::{OrderFile, Program, Running, Signal, Stream};
+use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream};
 use wok_tests::zookeeper;
 use wok_tests::{scratch, stubborn};
 
@@ -85,10 +85,28 @@ mount = "{path}"
         Program::wok()?.args(options).args(["--", "sh", "-c", script]).start()
     }
 
+    /// `wok events` of all, which has been seen to follow: it tells only what comes after it.
+    async fn follow_all(&self) -> Result<Running> {
+        let events = self.wok(["events", "--output", "json"])?.start()?;
+        eventually("what is told to be followed", async || {
+            self.hold("true")?.run().await?;
+            Ok((!events.lines().is_empty()).then_some(()))
+        })
+        .await?;
+        events.wait_for_text(r#""event":"ended""#).await?;
+        Ok(events)
+    }
+
     async fn contenders(&self) -> Result<Vec<String>> {
         let admin = Admin::connect(zookeeper::shared().await.address()).await?;
         admin.children(&self.path).await
     }
+}
+
+/// The claim that a holder says it is holding.
+fn claim_in(line: &Line) -> Result<String> {
+    let mut words = line.text.split_whitespace().skip_while(|word| *word != "holding");
+    Ok(words.nth(1).context("a path after the word")?.to_owned())
 }
 
 /// A stubborn command that runs through the daemon, and one in line that looks whether it has ended.
@@ -225,21 +243,29 @@ async fn who_takes_part_is_listed_and_told() -> Result<()> {
     let nobody = daemon.wok(["ps", "--output", "json"])?.run().await?;
     assert_eq!(nobody.stdout.trim(), r#"{"participants":[]}"#);
 
-    let events = daemon.wok(["events", "--output", "json"])?.start()?;
-    let held = |line: &wok_tests::process::Line| line.text.contains(r#""event":"held""#);
+    let events = daemon.follow_all().await?;
     let mut holder = daemon
         .wok(["hold", "orders", "acquire", "--owner", "the \u{202e}nightly job"])?
         .args(["--", "sh", "-c", "read line"])
         .start()?;
-    holder.wait_for_text("holding").await?;
-    let told = events.wait_for_line("a claim", held).await?;
+    let claim = claim_in(&holder.wait_for_text("holding").await?)?;
+    let is_told =
+        |line: &Line| line.text.contains(r#""event":"held""#) && line.text.contains(&claim);
+    let told = events.wait_for_line("the claim", is_told).await?;
     assert_eq!(told.stream, Stream::Stdout);
     let told: Value = serde_json::from_str(&told.text)?;
     let waiter = daemon.hold("true")?.start()?;
     waiter.wait_for_text("standing in line").await?;
 
-    let listed = daemon.wok(["ps", "--output", "json"])?.run().await?;
-    let listed: Value = serde_json::from_str(&listed.stdout)?;
+    // The host sees whom a participant waits behind when the recipe looks, which may be later.
+    let listed = eventually("the one in line to be listed behind another", async || {
+        let listed = daemon.wok(["ps", "--output", "json"])?.run().await?;
+        let listed: Value = serde_json::from_str(&listed.stdout)?;
+        let list = listed["participants"].as_array().context("a list")?;
+        let is_behind = list.iter().any(|it| it["waiting"]["behind"].is_object());
+        Ok(is_behind.then_some(listed))
+    })
+    .await?;
     let [one, two] = listed["participants"].as_array().context("a list")?.as_slice() else {
         panic!("{listed}");
     };
@@ -276,6 +302,24 @@ async fn the_log_is_shown_and_followed() -> Result<()> {
     daemon.running.signal(Signal::TERM)?;
     follower.wait_for_text("stopping").await?;
     assert_eq!(follower.ended().await?.code(), Some(69));
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_follows_all_is_told_the_ends_when_the_daemon_stops() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let events = daemon.follow_all().await?;
+    let holder = daemon.hold("read line")?.start()?;
+    holder.wait_for_text("holding").await?;
+    daemon.running.signal(Signal::TERM)?;
+    let told = events.ended().await?;
+    assert_eq!(told.code(), Some(69), "{told:?}");
+    let lines: Vec<Value> =
+        told.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let joined = lines.iter().rfind(|line| line["event"] == "joined").context("the holder")?;
+    let is_end =
+        |line: &Value| line["event"] == "ended" && line["participant"] == joined["participant"];
+    assert!(lines.iter().any(is_end), "{told:?}");
     Ok(())
 }
 

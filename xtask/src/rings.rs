@@ -14,9 +14,11 @@ use crate::progress::{self, spell};
 use crate::setup::{self, Purpose};
 use crate::{process, stop, workspace};
 
+mod failures;
 mod namespaces;
 mod summary;
 
+use failures::Failures;
 use summary::Figures;
 
 /// How many minutes all parts together may take. They are to take less than an hour, together with what
@@ -105,8 +107,22 @@ impl std::error::Error for Red {}
 struct Row {
     title: String,
     took: Duration,
-    figures: Figures,
+    told: Told,
     outcome: Result<()>,
+}
+
+/// What cargo's tests told in a part.
+#[derive(Debug, Default)]
+struct Told {
+    figures: Figures,
+    failures: Failures,
+}
+
+impl Told {
+    fn read(&mut self, line: &str) {
+        self.figures.read(line);
+        self.failures.read(line);
+    }
 }
 
 /// `cargo xtask test`.
@@ -120,7 +136,7 @@ pub(crate) fn test(arguments: &Arguments) -> Result<()> {
     rows.push(part("build", |_| build(deadline))?);
     for ring in rings {
         // The same command runs although its build failed: it says so in its own figures.
-        rows.push(part(ring.title(), |figures| play(*ring, deadline, figures))?);
+        rows.push(part(ring.title(), |told| play(*ring, deadline, told))?);
         if matches!(ring, Ring::Real)
             && let Err(why) = namespaces::are_to_be_had()
         {
@@ -131,22 +147,22 @@ pub(crate) fn test(arguments: &Arguments) -> Result<()> {
 }
 
 /// Plays one part; only Ctrl-C keeps the next one from its turn.
-fn part(title: &str, body: impl FnOnce(&mut Figures) -> Result<()>) -> Result<Row> {
+fn part(title: &str, body: impl FnOnce(&mut Told) -> Result<()>) -> Result<Row> {
     let started = Instant::now();
-    let mut figures = Figures::default();
-    let outcome = body(&mut figures);
+    let mut told = Told::default();
+    let outcome = body(&mut told);
     stop::look()?;
     if let Err(error) = &outcome {
         eprintln!("error: {title}: {error:#}");
     }
-    Ok(Row { title: title.to_owned(), took: started.elapsed(), figures, outcome })
+    Ok(Row { title: title.to_owned(), took: started.elapsed(), told, outcome })
 }
 
 /// What only root can play is said loudly where it is not played, and passes nowhere for it.
 fn not_played(why: &anyhow::Error) -> Row {
     let title = "partitions: NOT PLAYED".to_owned();
     progress::wrong(&format!("{title}: {why:#}; run as root to have them played"));
-    Row { title, took: Duration::ZERO, figures: Figures::default(), outcome: Ok(()) }
+    Row { title, took: Duration::ZERO, told: Told::default(), outcome: Ok(()) }
 }
 
 fn build(deadline: Instant) -> Result<()> {
@@ -158,7 +174,7 @@ fn build(deadline: Instant) -> Result<()> {
     Ok(())
 }
 
-fn play(ring: Ring, deadline: Instant, figures: &mut Figures) -> Result<()> {
+fn play(ring: Ring, deadline: Instant, told: &mut Told) -> Result<()> {
     progress::heading(ring.title());
     let mut cargo = workspace::cargo();
     cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast"]).args(ring.targets()?);
@@ -171,19 +187,19 @@ fn play(ring: Ring, deadline: Instant, figures: &mut Figures) -> Result<()> {
         // Most of the time they wait: for a session to end, a server to start, a command to be killed.
         Ring::Real => drop(cargo.args(["--", "--test-threads=4"])),
     }
-    cargo_test(cargo, deadline, figures)?;
+    cargo_test(cargo, deadline, told)?;
     if matches!(ring, Ring::Units) {
         // The examples in documents, which cargo plays in a run of their own.
         let mut cargo = workspace::cargo();
         cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast", "--doc"]);
-        cargo_test(cargo, deadline, figures)?;
+        cargo_test(cargo, deadline, told)?;
     }
-    figures.judge()
+    told.figures.judge()
 }
 
-fn cargo_test(mut cargo: Command, deadline: Instant, figures: &mut Figures) -> Result<()> {
+fn cargo_test(mut cargo: Command, deadline: Instant, told: &mut Told) -> Result<()> {
     let status = process::run("cargo test", &mut cargo, left(deadline)?, |line| {
-        figures.read(line);
+        told.read(line);
     })?;
     anyhow::ensure!(status.success(), "cargo test: {}", process::describe(status));
     Ok(())
@@ -196,12 +212,17 @@ fn left(deadline: Instant) -> Result<Duration> {
         .context("not started: the time of all parts is up; `--within` gives them more")
 }
 
-/// Prints the table and, as the last line, the sum.
+/// Prints what failed, the table and, as the last line, the sum.
 fn conclude(rows: &[Row]) -> Result<()> {
+    let mut failed = rows.iter().flat_map(|row| row.told.failures.lines()).peekable();
+    if failed.peek().is_some() {
+        progress::heading("failures");
+        failed.for_each(|line| progress::say!("{line}"));
+    }
     progress::heading("parts");
     let mut sum = Figures::default();
     for row in rows {
-        let figures = row.figures.with_outcome(row.outcome.is_ok());
+        let figures = row.told.figures.with_outcome(row.outcome.is_ok());
         sum.add(figures);
         let mark = match row.outcome {
             Ok(()) if row.took.is_zero() => "!",

@@ -8,7 +8,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 use super::body::Asked;
 use super::caller::Caller;
@@ -73,6 +73,20 @@ async fn until_given_up(desk: &Desk) {
     tokio::time::sleep(LAST_WORDS).await;
 }
 
+/// Completes when the daemon is ending and its participants have ended, so that they tell no more.
+async fn until_all_ended(desk: &Desk) {
+    desk.stopping.cancelled().await;
+    desk.epochs.registry().until_empty().await;
+}
+
+/// Sends a line. False if nobody reads.
+async fn is_read(desk: &Desk, lines: &mpsc::Sender<Bytes>, line: Bytes) -> bool {
+    tokio::select! {
+        sent = lines.send(line) => sent.is_ok(),
+        () = until_given_up(desk) => false,
+    }
+}
+
 /// `GET /v1/events`
 pub(super) async fn of_all(
     State(desk): State<Arc<Desk>>,
@@ -82,20 +96,19 @@ pub(super) async fn of_all(
     let alive = options.interval()?;
     let (lines, response) = lines();
     let told = desk.epochs.registry().follow();
-    let stopping = desk.stopping.clone();
+    let ours = Arc::clone(&desk);
     desk.tasks.spawn("follower of all", async move {
-        let followed = follow_all(told, &caller, alive, &lines);
         tokio::select! {
-            () = followed => {}
+            () = follow_all(&ours, told, &caller, alive, &lines) => {}
             () = lines.closed() => {}
-            () = stopping.cancelled() => {}
         }
     });
     Ok(response)
 }
 
 async fn follow_all(
-    mut told: tokio::sync::broadcast::Receiver<Told>,
+    desk: &Desk,
+    mut told: broadcast::Receiver<Told>,
     caller: &Caller,
     alive: Duration,
     lines: &mpsc::Sender<Bytes>,
@@ -116,9 +129,10 @@ async fn follow_all(
                 }
                 Err(RecvError::Closed) => return,
             },
+            () = until_all_ended(desk) => return,
             _ = alive.tick() => Happening::alive(dropped).line_of_all(),
         };
-        if lines.send(line).await.is_err() {
+        if !is_read(desk, lines, line).await {
             return;
         }
     }
@@ -160,22 +174,20 @@ pub(super) async fn log(
         return Err(Problem::forbidden(message));
     }
     let (lines, response) = lines();
-    let (logbook, stopping) = (Arc::clone(&desk.logbook), desk.stopping.clone());
+    let ours = Arc::clone(&desk);
     desk.tasks.spawn("log", async move {
-        let read = read_log(&logbook, &options, &lines);
         tokio::select! {
-            () = read => {}
+            () = read_log(&ours, &options, &lines) => {}
             () = lines.closed() => {}
-            () = stopping.cancelled() => {}
         }
     });
     Ok(response)
 }
 
-async fn read_log(logbook: &Logbook, options: &LogOptions, lines: &mpsc::Sender<Bytes>) {
-    let (last, mut next) = logbook.read(options.lines);
+async fn read_log(desk: &Desk, options: &LogOptions, lines: &mpsc::Sender<Bytes>) {
+    let (last, mut next) = desk.logbook.read(options.lines);
     for line in last {
-        if lines.send(line).await.is_err() {
+        if !is_read(desk, lines, line).await {
             return;
         }
     }
@@ -183,12 +195,16 @@ async fn read_log(logbook: &Logbook, options: &LogOptions, lines: &mpsc::Sender<
         return;
     }
     loop {
-        let line = match next.recv().await {
-            Ok(line) => line,
-            Err(RecvError::Lagged(missed)) => Logbook::gap(missed),
-            Err(RecvError::Closed) => return,
+        let line = tokio::select! {
+            biased;
+            logged = next.recv() => match logged {
+                Ok(line) => line,
+                Err(RecvError::Lagged(missed)) => Logbook::gap(missed),
+                Err(RecvError::Closed) => return,
+            },
+            () = until_all_ended(desk) => return,
         };
-        if lines.send(line).await.is_err() {
+        if !is_read(desk, lines, line).await {
             return;
         }
     }

@@ -39,10 +39,11 @@ impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         let Arguments { participant, daemon, follow: _ } = self;
         daemon.ask(async |client| match participant {
-            None => follow(&client, &path(["events"]), printer).await,
+            None => follow(&client, &path(["events"]), Until::DaemonEnds, printer).await,
             Some(participant) => {
                 let id = whole_id(&client, &participant).await?;
-                follow(&client, &path(["participants", &id, "events"]), printer).await
+                let path = path(["participants", &id, "events"]);
+                follow(&client, &path, Until::ParticipantEnds, printer).await
             }
         })
     }
@@ -69,7 +70,21 @@ fn matching<'a>(ids: impl Iterator<Item = &'a str>, beginning: &str) -> Result<&
     }
 }
 
-async fn follow(client: &Client, path: &str, printer: &Printer) -> Result<ExitCode, Failure> {
+/// What a stream ends with, in order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// With the last word of the participant that is followed.
+    ParticipantEnds,
+    /// With the daemon.
+    DaemonEnds,
+}
+
+async fn follow(
+    client: &Client,
+    path: &str,
+    until: Until,
+    printer: &Printer,
+) -> Result<ExitCode, Failure> {
     let (mut lines, paint) = (client.lines(path).await?, Paint::of(&io::stdout()));
     let mut has_ended = false;
     while let Some(line) = lines.next().await? {
@@ -86,10 +101,11 @@ async fn follow(client: &Client, path: &str, printer: &Printer) -> Result<ExitCo
             return Ok(ExitCode::SUCCESS);
         }
     }
-    match has_ended {
-        true => Ok(ExitCode::SUCCESS),
-        // A stream of all ends only with the daemon.
-        false => Err(ClientError::Gone { socket: client.socket().clone() }.into()),
+    match until {
+        Until::ParticipantEnds if has_ended => Ok(ExitCode::SUCCESS),
+        Until::ParticipantEnds | Until::DaemonEnds => {
+            Err(ClientError::Gone { socket: client.socket().clone() }.into())
+        }
     }
 }
 
