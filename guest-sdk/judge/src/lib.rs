@@ -41,6 +41,7 @@
 //! - [`grants`], [`exclusion`], [`beliefs`], [`turns`], [`leftovers`], [`polling`], [`herd`]: passes over
 //!   a history for recipes in which contenders stand in line for a claim
 //! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
+//! - [`revisions`]: a pass for recipes that tell people of revisions
 //! - [`linear`]: a search for an order that explains what callers saw
 //! - [`stories`]: histories made by hand, for the tests of judges; [`proofs`]: what these tests assert
 //!
@@ -70,6 +71,7 @@ pub mod herd;
 pub mod leftovers;
 pub mod linear;
 pub mod polling;
+pub mod revisions;
 pub mod revoking;
 pub mod turns;
 

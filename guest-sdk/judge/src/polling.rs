@@ -1,14 +1,15 @@
-//! A contender that waits is told, and need not ask.
+//! Who waits is told, and need not ask.
 
 use crate::history::What;
-use crate::people::Call;
+use crate::people::{Call, Person};
 use crate::{Case, Moment, Violation};
 
-/// How many host calls a contender may make from its creation on: a list, a watch, and both again
-/// because what was to be watched had gone.
+/// How many host calls there may be without a reason from outside. A contender lists, watches, and does
+/// both again because what was to be watched had gone; a member that joins finds no directory, makes it,
+/// finds the name taken, looks whose it is and watches it.
 const ONCE: usize = 6;
-/// And how many more for whatever happened to those before it: each that went, each that wrote, and
-/// each time that its participant asked to stand in line once more.
+/// And how many more for each reason: one before it in line went or wrote, what is followed
+/// changed, or its participant asked to stand in line once more.
 const AGAIN: usize = 4;
 
 /// H1 of what is asked: the host calls of a contender that waits are as many as what happened before
@@ -60,6 +61,57 @@ pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
         let violation = Violation::new(id, until.at, sentence);
         found.push(violation.involving([from.at]).by([person.id]));
     }
+}
+
+/// How late a host hears of a change, where no fault holds the news up.
+const LATE_US: u64 = 1_000_000;
+
+/// H1 of participants that call and follow: the host calls of a call, and those from its answer to the
+/// next one, are as many as the changes of `what` meanwhile give reason for, where no fault did. The
+/// calls are in their order, each with who made it; `changes` counts those from one entry to before
+/// another.
+pub fn check_calls(
+    case: &Case<'_>,
+    calls: &[(&Person<'_>, &Call<'_>)],
+    what: &str,
+    changes: impl Fn(usize, usize) -> usize,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for (number, (person, call)) in calls.iter().enumerate() {
+        let later = calls.iter().skip(number + 1).map(|(_, next)| next);
+        let next = later.into_iter().find(|next| next.who == call.who).map(|next| next.invoked);
+        let Some(until) = next.or_else(|| last(case)) else { continue };
+        let answered = call.answered.map_or(until, |(answered, _)| answered);
+        for (from, until) in [(call.invoked, answered), (answered, until)] {
+            let timeout = case.truth.longest_timeout_us();
+            if !case.faults.spared(person.host, from.us, until.us, timeout) {
+                continue;
+            }
+            let asked = asked(case, call, (from, until));
+            let since = case.history.partition_point(|entry| entry.at_us + LATE_US < from.us);
+            let changed = changes(since, until.at);
+            if asked <= ONCE + AGAIN * changed {
+                continue;
+            }
+            let (who, operation) = (call.who, call.operation);
+            let sentence = format!(
+                "participant {who} asked the ensemble {asked} times in or after its `{operation}`, \
+                 and {what} changed {changed} times"
+            );
+            found.push(Violation::new(id, until.at, sentence).involving([from.at]).by([who]));
+        }
+    }
+}
+
+/// How often the caller asked the ensemble between these moments.
+fn asked(case: &Case<'_>, call: &Call<'_>, (from, until): (Moment, Moment)) -> usize {
+    let asks = |what: &What| {
+        matches!(what, What::HostCall { participant, name, .. }
+            if *participant == call.who && name != "wait")
+    };
+    let meanwhile = case.history.get(from.at..until.at).unwrap_or_default();
+    meanwhile.iter().filter(|entry| asks(&entry.what)).count()
 }
 
 /// The end of the history.

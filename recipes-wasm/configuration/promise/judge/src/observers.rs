@@ -33,12 +33,6 @@ pub(crate) fn check(case: &Case<'_, '_>, id: &'static str, found: &mut Vec<Viola
 
 /// All that a participant was told, from its first observation on.
 fn heard<'a>(case: &Case<'_, 'a>, who: ParticipantId) -> Vec<Heard<'a>> {
-    let answers = case.calls_of(who).filter_map(|call| match (&call.answer, call.returned) {
-        (Answer::Observed(revision), Some(when)) if matches!(call.asked, Asked::Observe) => {
-            Some(Heard { when, revision: Some(*revision), key: None, is_event: false })
-        }
-        _ => None,
-    });
     let events = case.history.iter().enumerate().filter_map(|(at, entry)| match &entry.what {
         What::Told { participant, notice: Told::Emitted { event, detail } }
             if *participant == who && event == "changed" =>
@@ -50,8 +44,21 @@ fn heard<'a>(case: &Case<'_, 'a>, who: ParticipantId) -> Vec<Heard<'a>> {
         }
         _ => None,
     });
-    let mut heard: Vec<_> = answers.chain(events).collect();
-    heard.sort_by_key(|heard| heard.when);
+    let mut heard: Vec<_> = events.collect();
+    let answers = case.calls_of(who).filter_map(|call| match (&call.answer, call.returned) {
+        (Answer::Observed(revision), Some(when)) if matches!(call.asked, Asked::Observe) => {
+            let mut during = heard.iter().filter(|event| event.when > call.invoked);
+            let overtaken_by = during.find(|event| event.revision > Some(*revision));
+            // What was told first of what comes after an answer says that the answer was ready by then:
+            // events and answers reach a participant by ways of their own.
+            let when = overtaken_by.map_or(when, |event| when.min(event.when));
+            Some(Heard { when, revision: Some(*revision), key: None, is_event: false })
+        }
+        _ => None,
+    });
+    let answers: Vec<_> = answers.collect();
+    heard.extend(answers);
+    heard.sort_by_key(|heard| (heard.when, heard.is_event));
     heard
 }
 

@@ -353,6 +353,18 @@ fn k2_a_revision_that_never_was_or_is_no_news_is_rejected() {
 }
 
 #[test]
+fn what_comes_while_a_call_is_under_way_may_overtake_its_answer() {
+    let mut story = begun();
+    let begun = story.newest_zxid();
+    story.invoke(3, "observe").set(1, "a", 0, "one");
+    let newest = story.newest_zxid();
+    story.hear(3, newest, Some("a")).ok(3, json!(begun));
+    assert_eq!(verdict(&story.entries), []);
+    // Not one that was known before.
+    check(story.observe(3, begun), "K2");
+}
+
+#[test]
 fn k2_a_key_that_is_not_the_only_one_that_changed_is_rejected() {
     let mut story = begun();
     let begun = story.newest_zxid();

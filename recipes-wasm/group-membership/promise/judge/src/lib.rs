@@ -14,7 +14,6 @@
 mod following;
 mod group;
 mod places;
-mod polling;
 mod views;
 
 #[cfg(test)]
@@ -26,7 +25,7 @@ use serde_json::Value;
 use wok_judge::history::{CallId, Entry, Outcome, What};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, turns};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, polling, turns};
 
 use group::Group;
 
@@ -75,7 +74,9 @@ impl Judge for MembershipJudge {
             places::check_leaves(&case, &calls, &group, "G4", &mut found);
             places::check_updates(&calls, &group, "G5", &mut found);
             following::check_names(&case, &calls, &group, "G6", &mut found);
-            polling::check(&case, &calls, &group, "H1", &mut found);
+            let made: Vec<_> = calls.iter().map(|made| (made.person, made.call)).collect();
+            let changes = |from, until| group.changes(from, until);
+            polling::check_calls(&case, &made, "the group", changes, "H1", &mut found);
         }
         turns::check_refusals_but(&case, "G6", is_no_member, &mut found);
         first_of_each(found)

@@ -209,6 +209,17 @@ fn g1_a_revision_that_is_news_twice_is_rejected() {
 }
 
 #[test]
+fn what_comes_while_a_call_is_under_way_may_overtake_its_answer() {
+    let mut story = one();
+    let first = story.newest_zxid();
+    story.invoke(3, "observe").say(1, "a", "y");
+    let second = story.newest_zxid();
+    check_good(story.hear(3, second).answer_value(3, json!(first)));
+    // Not one that was known before.
+    check(story.invoke(3, "observe").answer_value(3, json!(first)), "G1");
+}
+
+#[test]
 fn g3_an_observer_that_is_not_told_is_rejected() {
     let mut story = one();
     let first = story.newest_zxid();
@@ -336,6 +347,7 @@ fn g6_a_call_that_is_refused_without_a_fault_is_rejected() {
 fn h1_who_asks_again_and_again_is_rejected() {
     for is_idle in [false, true] {
         let mut story = one();
+        story.wait(LONG_MS);
         story.ask_to_join(2, "a");
         if is_idle {
             story.answer(2, Outcome::Cancelled);

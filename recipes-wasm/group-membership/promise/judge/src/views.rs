@@ -1,10 +1,9 @@
 //! Whether what people see of a group is what it was, and never goes back.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use wok_judge::grants::fence_of;
 use wok_judge::history::{ParticipantId, Told, What};
+use wok_judge::revisions::{self, Heard, How};
 use wok_judge::{Case, Violation};
 
 use crate::Made;
@@ -47,15 +46,6 @@ fn is_view_of(value: &Value, state: &State<'_>) -> bool {
         && members.iter().zip(&state.members).all(is_member)
 }
 
-/// What a participant knows.
-#[derive(Debug, Default)]
-struct Known {
-    /// The highest revision that it has heard of, and where.
-    highest: (u64, usize),
-    /// The one that it was told last without asking again.
-    told: (u64, usize),
-}
-
 /// G1 of revisions: each that somebody is told was one by then, and none is older than one that the
 /// same participant knew when it asked. What is told as news is later than what was told before.
 pub(super) fn check_order(
@@ -65,66 +55,28 @@ pub(super) fn check_order(
     id: &'static str,
     found: &mut Vec<Violation>,
 ) {
-    let mut known: BTreeMap<ParticipantId, Known> = BTreeMap::new();
-    for (at, who, heard) in heard(case, calls) {
-        let known = known.entry(who).or_default();
-        let (revision, floor, is_strict) = match heard {
-            Heard::Invoked => continue,
-            Heard::Answer { revision, .. } => (revision, known.highest, false),
-            Heard::News(revision) => (revision, known.told, true),
-        };
-        // Without a directory there is no revision to compare.
-        if revision == 0 {
-            continue;
-        }
-        let goes_back = revision < floor.0 || (is_strict && revision == floor.0);
-        if goes_back {
-            let sentence = format!("participant {who} was told of {revision} after {}", floor.0);
-            found.push(Violation::new(id, at, sentence).involving([floor.1]).by([who]));
-        } else if group.at_revision(revision, at).is_none() {
-            let sentence =
-                format!("participant {who} was told of the revision {revision}, which never was");
-            found.push(Violation::new(id, at, sentence).by([who]));
-        }
-        if revision > known.highest.0 {
-            known.highest = (revision, at);
-        }
-        if is_strict || matches!(heard, Heard::Answer { begins: true, .. }) {
-            known.told = (revision, at);
-        }
-    }
+    let was = |revision, at| group.at_revision(revision, at).is_some();
+    revisions::check(heard(case, calls), was, id, found);
 }
 
-enum Heard {
-    Invoked,
-    Answer { revision: u64, begins: bool },
-    News(u64),
-}
-
-/// What participants of this group are told of revisions, in order.
-fn heard(case: &Case<'_>, calls: &[Made<'_, '_>]) -> Vec<(usize, ParticipantId, Heard)> {
-    let mut all = Vec::new();
-    for made in calls {
-        all.push((made.call.invoked.at, made.call.who, Heard::Invoked));
-        let Some((at, value)) = made.value() else { continue };
+/// What participants of this group are told of revisions.
+fn heard(case: &Case<'_>, calls: &[Made<'_, '_>]) -> Vec<Heard> {
+    let answers = calls.iter().filter_map(|made| {
+        let (at, value) = made.value()?;
         let revision = match made.call.operation {
-            "members" => value.get("revision").and_then(fence_of),
-            "observe" | "wait" | "update" => fence_of(value),
-            _ => None,
+            "members" => value.get("revision").and_then(fence_of)?,
+            "observe" | "wait" | "update" => fence_of(value)?,
+            _ => return None,
         };
         let begins = made.call.operation == "observe";
-        if let Some(revision) = revision {
-            all.push((at, made.call.who, Heard::Answer { revision, begins }));
-        }
-    }
+        let how = How::Answer { invoked: made.call.invoked.at, begins };
+        Some(Heard { at, who: made.call.who, revision, how })
+    });
     let mount = calls.first().map(|made| made.person.mount);
-    for (at, who, revision) in news(case) {
-        if case.people.person(who).map(|person| person.mount) == mount {
-            all.push((at, who, Heard::News(revision)));
-        }
-    }
-    all.sort_by_key(|(at, ..)| *at);
-    all
+    let is_here = |who| case.people.person(who).map(|person| person.mount) == mount;
+    let news = news(case).filter(|(_, who, _)| is_here(*who));
+    let news = news.map(|(at, who, revision)| Heard { at, who, revision, how: How::News });
+    answers.chain(news).collect()
 }
 
 /// The revisions that are told as news; 0 for a group that has no directory any more.

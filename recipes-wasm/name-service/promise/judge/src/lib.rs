@@ -3,7 +3,7 @@
 //! | id | pass | broken if |
 //! |---|---|---|
 //! | N1 | `views` | what `resolve` answers were not the instances of the name at one moment of the call, or a name is listed that had none during the call, or one is not that had one all the time |
-//! | N2 | `views` | a revision that somebody is told never was one, or is older than one told before |
+//! | N2 | `views` | a revision that somebody is told never was one, or is older than one that the participant knew when it asked, or news that is told is not newer than the news before |
 //! | N3 | `following` | who follows a name is not told of its newest change, or who waits for one waits on |
 //! | N4 | `places` | who registered has no instance of its own, made for it and saying what it was given; who deregistered has one, or who gave up |
 //! | N5 | `turns` | a call is refused and no fault was in its way |
@@ -13,7 +13,6 @@
 
 mod following;
 mod places;
-mod polling;
 mod service;
 mod views;
 
@@ -26,7 +25,7 @@ use serde_json::Value;
 use wok_judge::history::{CallId, Entry, Outcome, What};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, turns};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, polling, turns};
 
 use service::Service;
 
@@ -78,7 +77,9 @@ impl Judge for NamesJudge {
             }
             views::check_lists(&calls, &services, "N1", &mut found);
             places::check(&case, &calls, &services, "N4", &mut found);
-            polling::check(&case, &calls, &services, "H1", &mut found);
+            let made: Vec<_> = calls.iter().map(|made| (made.person, made.call)).collect();
+            let changes = |from, until| services.values().map(|it| it.changes(from, until)).sum();
+            polling::check_calls(&case, &made, "the names", changes, "H1", &mut found);
         }
         turns::check_refusals_but(&case, "N5", has_no_instance, &mut found);
         first_of_each(found)

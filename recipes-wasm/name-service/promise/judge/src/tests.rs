@@ -196,6 +196,17 @@ fn n2_a_revision_that_never_was_or_is_older_than_one_told_before_is_rejected() {
 }
 
 #[test]
+fn what_comes_while_a_call_is_under_way_may_overtake_its_answer() {
+    let mut story = one();
+    let first = story.newest_zxid();
+    story.ask_web(3, "observe").come(2, "b");
+    let second = story.newest_zxid();
+    check_good(story.hear(3, second).answer_value(3, json!(first)));
+    // Not one that was known before.
+    check(story.ask_web(3, "observe").answer_value(3, json!(first)), "N2");
+}
+
+#[test]
 fn n3_an_observer_that_is_not_told_is_rejected() {
     let mut story = one();
     let first = story.newest_zxid();
@@ -294,6 +305,7 @@ fn n5_a_call_that_is_refused_without_a_fault_is_rejected() {
 fn h1_who_asks_again_and_again_is_rejected() {
     for is_idle in [false, true] {
         let mut story = one();
+        story.wait(LONG_MS);
         let first = story.newest_zxid();
         story.await_web(2, first);
         if is_idle {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use wok_judge::grants::fence_of;
 use wok_judge::history::{ParticipantId, Told, What};
+use wok_judge::revisions::{self, Heard, How};
 use wok_judge::{Case, Violation};
 
 use crate::Made;
@@ -90,22 +91,8 @@ pub(super) fn check_lists(
     }
 }
 
-/// What a participant knows of a name.
-#[derive(Debug, Default)]
-struct Known {
-    /// The highest revision that it has heard of, and where.
-    highest: (u64, usize),
-    /// The one that it was told last without asking again.
-    told: (u64, usize),
-}
-
-enum Heard {
-    Answer { revision: u64, begins: bool },
-    News(u64),
-}
-
 /// N2: each revision that somebody is told was one by then, and none is older than one that the same
-/// participant knew. What is told as news is later than what was told before.
+/// participant knew when it asked. What is told as news is later than what was told before.
 pub(super) fn check_order(
     case: &Case<'_>,
     of: Of<'_, '_, '_>,
@@ -113,57 +100,28 @@ pub(super) fn check_order(
     id: &'static str,
     found: &mut Vec<Violation>,
 ) {
-    let mut known: BTreeMap<ParticipantId, Known> = BTreeMap::new();
-    for (at, who, heard) in heard(case, of) {
-        let known = known.entry(who).or_default();
-        let (revision, floor, is_strict) = match heard {
-            Heard::Answer { revision, .. } => (revision, known.highest, false),
-            Heard::News(revision) => (revision, known.told, true),
-        };
-        // Without a directory there is no revision to compare.
-        if revision == 0 {
-            continue;
-        }
-        if revision < floor.0 || (is_strict && revision == floor.0) {
-            let sentence = format!("participant {who} was told of {revision} after {}", floor.0);
-            found.push(Violation::new(id, at, sentence).involving([floor.1]).by([who]));
-        } else if service.at_revision(revision, at).is_none() {
-            let sentence =
-                format!("participant {who} was told of the revision {revision}, which never was");
-            found.push(Violation::new(id, at, sentence).by([who]));
-        }
-        if revision > known.highest.0 {
-            known.highest = (revision, at);
-        }
-        if is_strict || matches!(heard, Heard::Answer { begins: true, .. }) {
-            known.told = (revision, at);
-        }
-    }
+    let was = |revision, at| service.at_revision(revision, at).is_some();
+    revisions::check(heard(case, of), was, id, found);
 }
 
-/// What participants are told of a name's revisions, in order.
-fn heard(case: &Case<'_>, (name, calls): Of<'_, '_, '_>) -> Vec<(usize, ParticipantId, Heard)> {
-    let mut all = Vec::new();
-    for made in calls.iter().filter(|made| made.name() == Some(name)) {
-        let Some((at, value)) = made.value() else { continue };
+/// What participants are told of a name's revisions.
+fn heard(case: &Case<'_>, (name, calls): Of<'_, '_, '_>) -> Vec<Heard> {
+    let answers = calls.iter().filter(|made| made.name() == Some(name)).filter_map(|made| {
+        let (at, value) = made.value()?;
         let revision = match made.call.operation {
-            "resolve" => value.get("revision").and_then(fence_of),
-            "observe" | "wait" => fence_of(value),
-            _ => None,
+            "resolve" => value.get("revision").and_then(fence_of)?,
+            "observe" | "wait" => fence_of(value)?,
+            _ => return None,
         };
         let begins = made.call.operation == "observe";
-        if let Some(revision) = revision {
-            all.push((at, made.call.who, Heard::Answer { revision, begins }));
-        }
-    }
+        let how = How::Answer { invoked: made.call.invoked.at, begins };
+        Some(Heard { at, who: made.call.who, revision, how })
+    });
     let mount = calls.first().map(|made| made.person.mount);
-    for (at, who, revision) in news(case, name) {
-        if case.people.person(who).map(|person| person.mount) == mount {
-            all.push((at, who, Heard::News(revision)));
-        }
-    }
-    all.sort_by_key(|(at, ..)| *at);
-    all
+    let is_here = |who| case.people.person(who).map(|person| person.mount) == mount;
+    let news = news(case, name).filter(|(_, who, _)| is_here(*who));
+    let news = news.map(|(at, who, revision)| Heard { at, who, revision, how: How::News });
+    answers.chain(news).collect()
 }
 
 /// The revisions of a name that are told as news; 0 for one that has no directory any more.
