@@ -138,7 +138,9 @@ impl Host for State {
 
     async fn wait(&mut self, watches: Vec<Resource<OwnedWatch>>) -> Answer<u32> {
         self.begin_call()?;
-        self.wait_for(&watches).await
+        let fired = self.wait_for(&watches).await;
+        self.surroundings.seat.note_event();
+        fired
     }
 }
 

@@ -76,6 +76,23 @@ impl Call {
             || self.deadline.is_some_and(|it| Instant::now() >= it)
     }
 
+    /// Completes when its deadline has passed, or its caller has said that it withdraws.
+    pub(crate) fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (withdrawn, deadline) = (self.withdrawn.clone(), self.deadline);
+        async move {
+            let late = async {
+                match deadline {
+                    Some(deadline) => sleep_until(deadline).await,
+                    None => pending().await,
+                }
+            };
+            match withdrawn {
+                Some(withdrawn) => drop(withdrawn.run_until_cancelled(late).await),
+                None => late.await,
+            }
+        }
+    }
+
     /// Completes when the caller does not want the answer any more, which it also shows by being
     /// gone from `reply`.
     pub(crate) async fn until_withdrawn(&self, reply: &mut Reply) {

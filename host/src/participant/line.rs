@@ -49,6 +49,15 @@ impl Standing {
         }
     }
 
+    /// Whether this tells of a doubt that there is already, or of the end of none.
+    fn knows(&self, notice: &Notice) -> bool {
+        match notice {
+            Notice::Suspended => self.is_suspended,
+            Notice::Resumed => !self.is_suspended,
+            _ => false,
+        }
+    }
+
     /// What a follower is told first that comes late.
     fn notices(&self) -> impl Iterator<Item = Notice> {
         let waiting = self.waiting.clone().filter(|_| self.held.is_none());
@@ -86,7 +95,7 @@ impl std::fmt::Debug for Shared {
 impl Line {
     pub(crate) fn tell(&self, notice: Notice) {
         let mut shared = self.shared();
-        if shared.standing.ending.is_some() {
+        if shared.standing.ending.is_some() || shared.standing.knows(&notice) {
             return;
         }
         shared.standing.note(&notice);
@@ -358,6 +367,24 @@ mod tests {
         let mut later = line.follower(Weak::new());
         assert!(matches!(later.next().await, Some(Notice::Ended(Ending::Left))));
         assert!(later.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_doubt_and_its_end_are_told_once() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        for notice in [Notice::Resumed, Notice::Suspended, Notice::Suspended, Notice::Resumed] {
+            line.tell(notice);
+        }
+        line.tell(Notice::Ended(Ending::Left));
+        let mut told = Vec::new();
+        while let Some(notice) = follower.next().await {
+            told.push(notice);
+        }
+        assert!(
+            matches!(&*told, [Notice::Suspended, Notice::Resumed, Notice::Ended(_)]),
+            "{told:?}"
+        );
     }
 
     #[test]

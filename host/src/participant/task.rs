@@ -130,6 +130,7 @@ impl Task {
 
     async fn wake(&mut self, instance: &mut Instance, waiting: &mut Option<Box<Request>>) -> Ended {
         self.scope.begin();
+        self.seat.note_event();
         let woken = {
             let (call, limit) = (pin!(instance.wake()), pin!(tokio::time::sleep(WAKE_LIMIT)));
             let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
@@ -140,7 +141,7 @@ impl Task {
                 alarm: Alarm::new(),
                 scope: &self.scope,
                 calls: &self.calls,
-                intake: Intake::HoldOne(waiting),
+                intake: Intake::HoldOne(Waiting { request: waiting, over: None }),
                 grace: None,
             };
             meanwhile.await
@@ -290,7 +291,39 @@ enum Intake<'a> {
     /// An operation is under way: a second one is refused, never queued.
     Refuse,
     /// The component is being woken, which its caller cannot know: one call waits its turn.
-    HoldOne(&'a mut Option<Box<Request>>),
+    HoldOne(Waiting<'a>),
+}
+
+/// A call that waits until the component has been woken, or until its caller withdraws.
+struct Waiting<'a> {
+    request: &'a mut Option<Box<Request>>,
+    over: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl Waiting<'_> {
+    /// Has a call wait; answers it if there is one already.
+    fn put(&mut self, request: Box<Request>) -> Result<(), Box<Request>> {
+        if self.request.is_some() {
+            return Err(request);
+        }
+        self.over = Some(Box::pin(request.call.until_over()));
+        *self.request = Some(request);
+        Ok(())
+    }
+
+    /// Answers the call if its caller has withdrawn.
+    fn poll_withdrawn(&mut self, context: &mut Context<'_>) {
+        let (Some(request), Some(over)) = (self.request.as_mut(), &mut self.over) else { return };
+        // Both are polled, so that either wakes.
+        let is_gone = request.reply.poll_closed(context).is_ready();
+        if over.as_mut().poll(context).is_ready() || is_gone {
+            self.over = None;
+            if let Some(request) = self.request.take() {
+                // Who called may have gone.
+                request.reply.send(Err(CallError::Cancelled)).ok();
+            }
+        }
+    }
 }
 
 /// A call into the component, and whatever else may happen meanwhile. Once `withdrawn` completes, or
@@ -344,10 +377,17 @@ where
                 this.grace = Some(Box::pin(tokio::time::sleep(GRACE)));
                 continue;
             }
+            if let Intake::HoldOne(waiting) = &mut this.intake {
+                waiting.poll_withdrawn(context);
+            }
             let request = ready!(this.calls.poll_next(context));
-            match &mut this.intake {
-                Intake::HoldOne(waiting) if waiting.is_none() => **waiting = Some(request),
-                _ => drop(request.reply.send(Err(CallError::Busy))),
+            let refused = match &mut this.intake {
+                Intake::HoldOne(waiting) => waiting.put(request).err(),
+                Intake::Refuse => Some(request),
+            };
+            if let Some(refused) = refused {
+                // Who called may have gone.
+                refused.reply.send(Err(CallError::Busy)).ok();
             }
         }
     }
@@ -364,17 +404,15 @@ async fn losses(state: &mut watch::Receiver<SessionState>, seat: &Seat, line: &L
 /// Tells the follower of doubt and its end, and completes when the session is lost.
 async fn until_session_lost(state: &mut watch::Receiver<SessionState>, line: &Line) -> SessionLoss {
     loop {
-        if let SessionState::Lost(loss) = *state.borrow() {
-            return loss;
+        // A participant may join in doubt, and what is over before anybody looks is not told.
+        match *state.borrow_and_update() {
+            SessionState::Suspended => line.tell(Notice::Suspended),
+            SessionState::Connected => line.tell(Notice::Resumed),
+            SessionState::Lost(loss) => return loss,
         }
         // Its owner has dropped it, which closes it.
         if state.changed().await.is_err() {
             return SessionLoss::Closed;
-        }
-        match *state.borrow() {
-            SessionState::Suspended => line.tell(Notice::Suspended),
-            SessionState::Connected => line.tell(Notice::Resumed),
-            SessionState::Lost(_) => {}
         }
     }
 }

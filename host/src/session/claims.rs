@@ -106,7 +106,8 @@ impl Seat {
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
     ///
     /// # Ordering
-    /// A znode that a list has just shown, by the time the session is known to count, is not read
+    /// A znode that a list has just shown, by the time the session is known to count and after the last
+    /// event that the component has heard of, is not read
     /// first: it is watched right behind the answer, and if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let found = self.find_to_claim(path).await?;
@@ -225,6 +226,12 @@ impl Seat {
         if let Some(czxid) = shown {
             self.claims().shown = Some((czxid, sent));
         }
+    }
+
+    /// Notes that the component hears of an event. What a list has shown before that may have gone before
+    /// the event, and another contender may hold by now.
+    pub(crate) fn note_event(&self) {
+        self.claims().shown = None;
     }
 
     /// Whether a list has shown the znode after the last heartbeat was due: nothing is known that

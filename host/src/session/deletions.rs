@@ -68,6 +68,13 @@ impl Deletions {
         }
     }
 
+    /// A znode of that name is about to be created again: what is told of the name is told of the new one.
+    pub(super) fn forget(&mut self, path: &str) {
+        if self.done.remove(path) {
+            self.in_order.retain(|it| **it != *path);
+        }
+    }
+
     /// A znode of this session has gone.
     pub(super) fn see(&mut self, path: &str) {
         if self.done.contains(path) {
@@ -155,6 +162,17 @@ mod tests {
         deletions.answer("/a", true);
         deletions.see("/a");
         assert_eq!(deletions.trust(), Trust::Sure);
+    }
+
+    #[test]
+    fn an_earlier_znode_of_that_name_does_not_speak_for_the_next() {
+        let mut deletions = Deletions::default();
+        deletions.ask("/a");
+        deletions.answer("/a", true);
+        deletions.forget("/a");
+        deletions.see("/a");
+        assert_eq!(deletions.trust(), Trust::Doubtful);
+        assert_eq!((deletions.done.len(), deletions.in_order.len()), (0, 0));
     }
 
     #[test]

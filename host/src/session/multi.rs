@@ -89,8 +89,11 @@ impl Seat {
         let taken = self.take(claim, &confirmed);
         let answer = self.enter(exchanged).pop().unwrap_or(Err(Failure::OutcomeUnknown));
         let mut written = answer?.multi()?;
-        let seen = claim.iter().zip(&confirmed).map(|(path, confirmed)| {
-            (path.clone(), confirmed.as_ref().ok().map(|(stat, _)| *stat))
+        let seen = claim.iter().zip(&confirmed).filter_map(|(path, confirmed)| match confirmed {
+            Ok((stat, _)) => Some((path.clone(), Some(*stat))),
+            Err(failure) if is_gone(failure) => Some((path.clone(), None)),
+            // It was created, and cannot be looked at: it stays open in the ledger, and goes with the rest.
+            Err(_) => None,
         });
         self.note_looked(&mut written, looked.into_iter().chain(seen));
         if !claim.is_empty() && !self.is_live() {
@@ -98,7 +101,10 @@ impl Seat {
         }
         match taken {
             Ok(fence) => Ok((written, fence)),
-            Err((place, failure)) => Err(at_part(parts.get(place).copied(), failure)),
+            Err((place, failure)) if is_gone(&failure) => {
+                Err(at_part(parts.get(place).copied(), failure))
+            }
+            Err((_, failure)) => Err(made_and_not_told(&failure)),
         }
     }
 
@@ -242,6 +248,11 @@ pub(super) fn look(path: &str) -> Request {
 
 fn watching(path: &str) -> Request {
     Request::GetData(path.to_owned(), Watching::Yes)
+}
+
+/// Whether a look says that a znode is gone. Any other failure says nothing of the znode.
+fn is_gone(failure: &Failure) -> bool {
+    matches!(failure, Failure::Refused { refusal: Refusal::NoNode, .. })
 }
 
 fn at_part(part: Option<usize>, failure: Failure) -> Failure {

@@ -99,12 +99,13 @@ impl NamedZnodes {
 
     /// Whether that very znode was made by another create than the one of this participant that is open:
     /// by another participant's, or by an earlier one of its own, whose znode the janitor may be deleting.
+    /// Of a create whose znode another participant has found, no other znode is.
     pub(super) fn is_anothers(&self, path: &str, seat: SeatId, czxid: i64) -> bool {
         let by_path = self.lock();
         let mut creations = by_path.get(path).into_iter().flatten();
         creations.any(|(it, creation)| match creation {
             Creation::Done(made) => *made == czxid,
-            Creation::Found(made) => *made == czxid && *it != seat,
+            Creation::Found(made) => (*made == czxid) != (*it == seat),
             Creation::UnderWay | Creation::Unanswered | Creation::Void => false,
         })
     }
@@ -163,7 +164,10 @@ impl Creating {
     /// of that name.
     pub(super) fn begin(core: &Arc<Core>, path: &str, seat: SeatId) -> Option<Self> {
         let core = Arc::clone(core);
-        core.named.begin(path, seat).then(|| Creating { core, path: path.to_owned(), seat })
+        core.named.begin(path, seat).then(|| {
+            core.deletions().forget(path);
+            Creating { core, path: path.to_owned(), seat }
+        })
     }
 }
 
@@ -234,6 +238,7 @@ mod tests {
         named.found("/a", 1, Some(70));
         assert!(named.begin("/a", 2));
         assert!(named.is_anothers("/a", 2, 70) && !named.is_anothers("/a", 1, 70));
+        assert!(named.is_anothers("/a", 1, 80), "the second one's, whose reply is under way");
         named.forget_unanswered("/a", 1);
         assert!(!named.is_anothers("/a", 2, 70));
         assert_eq!(named.open("/a"), Some((2, Creation::UnderWay)));

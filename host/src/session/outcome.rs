@@ -19,9 +19,6 @@ use super::tickets::{Ticket, writes};
 /// on which it comes would take everybody's requests along, again and again.
 const ATTEMPTS: usize = 10;
 
-/// Of the sequential znodes whose counter is looked for, the newest: others were there before.
-const NEWEST: usize = 64;
-
 /// What one znode says of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -133,7 +130,7 @@ impl Seat {
             let (sign, path, stat) = match ticket {
                 Ticket::Creates { path, .. } => {
                     let stat = self.look_for(path, signs.is_empty()).await?;
-                    (self.sign_of_create(path, stat.as_ref()), path, stat)
+                    (self.sign_of_create(path, stat.as_ref(), batch), path, stat)
                 }
                 Ticket::Deletes { path, own: Some(czxid), .. } => {
                     let stat = self.look_for(path, signs.is_empty()).await?;
@@ -174,7 +171,7 @@ impl Seat {
         self.core.stat(path).await
     }
 
-    fn sign_of_create(&self, path: &str, stat: Option<&Stat>) -> Sign {
+    fn sign_of_create(&self, path: &str, stat: Option<&Stat>, batch: &[Request]) -> Sign {
         // One that was there before is not what was to be created.
         let earlier = self.ledger().find(path).map(|znode| znode.czxid);
         let is_it = |stat: &&Stat| {
@@ -186,6 +183,8 @@ impl Seat {
         };
         match stat.filter(is_it) {
             Some(_) => Sign::Surely(Happened::Yes),
+            // It may have been created, and be gone by what was asked for behind that.
+            None if batch.iter().flat_map(writes).any(|it| it.deletes(path)) => Sign::Nothing,
             None => Sign::Likely(Happened::No),
         }
     }
@@ -215,7 +214,7 @@ impl Seat {
                         }
                     };
                     let at = found.iter().position(|(it, _)| it == path);
-                    // Somebody has deleted it by now, and its counter went with it.
+                    // Mostly somebody has deleted it by now, and its counter went with it.
                     let lost = || (path.clone(), Stat::default());
                     let (path, stat) = at.map_or_else(lost, |at| {
                         let (_, found) = found.remove(at);
@@ -257,19 +256,43 @@ impl Seat {
                 continue;
             }
             asked.push(path);
-            for candidate in self.newest(path).await? {
-                if let Some(stat) = self.core.stat(&candidate).await?
-                    && stat.czxid == zxid
-                {
-                    found.push((path.clone(), (candidate, stat)));
-                }
-            }
+            let made = self.made_by(zxid, path).await?;
+            found.extend(made.into_iter().map(|made| (path.clone(), made)));
         }
         Ok(found)
     }
 
-    /// The newest children that the server may have named after `path`, the oldest of them first.
-    async fn newest(&self, path: &str) -> Result<Vec<String>, Failure> {
+    /// Those of the children that the server has named after `path` which this transaction has created.
+    async fn made_by(&self, zxid: i64, path: &str) -> Result<Vec<(String, Stat)>, Failure> {
+        let mut children = self.numbered(path).await?;
+        // Counters grow with the transactions, so few looks find the place, whatever came behind it.
+        let (mut low, mut high) = (0, children.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let Some(child) = children.get(middle) else { break };
+            match self.core.stat(child).await? {
+                Some(stat) if stat.czxid < zxid => low = middle + 1,
+                Some(_) => high = middle,
+                // It has gone meanwhile.
+                None => {
+                    children.remove(middle);
+                    high -= 1;
+                }
+            }
+        }
+        let mut made = Vec::new();
+        for child in children.drain(low..) {
+            match self.core.stat(&child).await? {
+                Some(stat) if stat.czxid == zxid => made.push((child, stat)),
+                Some(_) => break,
+                None => {}
+            }
+        }
+        Ok(made)
+    }
+
+    /// The children that the server may have named after `path`, in the order of their counters.
+    async fn numbered(&self, path: &str) -> Result<Vec<String>, Failure> {
         let Some((above, name)) = parent(path).zip(path.rsplit('/').next()) else {
             return Ok(Vec::new());
         };
@@ -282,8 +305,7 @@ impl Seat {
         let mut numbered: Vec<(i32, String)> =
             names.into_iter().filter_map(|it| counter(&it).map(|counter| (counter, it))).collect();
         numbered.sort_unstable();
-        let oldest = numbered.len().saturating_sub(NEWEST);
-        Ok(numbered.drain(oldest..).map(|(_, it)| child(above, &it)).collect())
+        Ok(numbered.into_iter().map(|(_, it)| child(above, &it)).collect())
     }
 }
 

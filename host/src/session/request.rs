@@ -101,6 +101,13 @@ pub enum Write {
     },
 }
 
+impl Write {
+    /// Whether it deletes that znode.
+    pub(super) fn deletes(&self, path: &str) -> bool {
+        matches!(self, Write::Delete { path: it, .. } if it == path)
+    }
+}
+
 /// Whether a read leaves a one-shot watch behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watching {

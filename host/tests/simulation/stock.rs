@@ -1,7 +1,7 @@
 //! Every stock recipe keeps its promises, whatever is done to it.
 
 use wok::modules::stock_names;
-use wok::simulation::history::FaultKind;
+use wok::simulation::history::{FaultKind, What};
 use wok::simulation::search::{Findings, Search};
 use wok::simulation::subject::Subject;
 use wok::simulation::verdict::Verdict;
@@ -181,6 +181,114 @@ fn a_leader_that_is_cut_off_is_not_asked_what_became_of_a_create() {
     ] {
         assert_eq!(played(recipe, scenario).violations, [], "{recipe}");
     }
+}
+
+/// The second in line is forced out of it while it waits. The third looks again and waits for the holder, and
+/// both are told when the holder has gone: the second has a list that showed it, from before it was forced.
+#[test]
+fn who_was_forced_out_while_it_waited_is_not_told_that_it_holds() {
+    for (recipe, first, second) in
+        [("lock", "acquire", "acquire"), ("read-write-lock", "acquire-write", "acquire-read")]
+    {
+        let scenario = format!(
+            r#"
+            seed = 5
+            hosts = 3
+            session-timeout-ms = 40000
+
+            [[applications]]
+            host = 0
+            steps = [
+                {{ call = {{ operation = "{first}" }} }},
+                {{ rest = {{ ms = 1300 }} }},
+                {{ call = {{ operation = "release" }} }},
+                "leave",
+            ]
+
+            [[applications]]
+            host = 1
+            steps = [
+                {{ rest = {{ ms = 1000 }} }},
+                {{ call = {{ operation = "{second}", deadline-ms = 20000 }} }},
+                {{ work = {{ ms = 500 }} }},
+                "leave",
+            ]
+
+            [[applications]]
+            host = 2
+            steps = [
+                {{ rest = {{ ms = 1030 }} }},
+                {{ call = {{ operation = "{first}", deadline-ms = 20000 }} }},
+                {{ work = {{ ms = 500 }} }},
+                "leave",
+            ]
+
+            [[applications]]
+            host = 0
+            config = {{ force-after-ms = 1 }}
+            steps = [
+                {{ rest = {{ ms = 1080 }} }},
+                {{ call = {{ operation = "contenders", bind = "line" }} }},
+                {{ call = {{ operation = "revoke", arguments = {{ path = "$line.1.path" }} }} }},
+                "leave",
+            ]
+            "#
+        );
+        let verdict = played(recipe, &scenario);
+        assert_eq!(verdict.violations, [], "{recipe}");
+        assert_eq!(verdict.tally.grants, 2, "{recipe}: {:?}", verdict.tally);
+    }
+}
+
+/// A member of another size finds nobody in a generation and makes the next one, while a member of the first
+/// size is about to wait in the generation that nobody will look at again.
+#[test]
+fn a_member_does_not_wait_in_a_generation_that_is_given_up() {
+    let scenario = include_str!("given_up_generation.toml");
+    let verdict = played("double-barrier", scenario);
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.tally.grants, 3, "{:?}", verdict.tally);
+}
+
+/// A call that waits until the component has been woken does not wait longer than its caller.
+#[test]
+fn a_call_that_waits_for_a_wake_is_over_at_its_deadline() {
+    let scenario = r#"
+        seed = 7
+        hosts = 2
+        session-timeout-ms = 40000
+
+        [[applications]]
+        host = 0
+        steps = [
+            { call = { operation = "volunteer" } },
+            { rest = { ms = 1000 } },
+            "leave",
+        ]
+
+        [[applications]]
+        host = 1
+        steps = [
+            { rest = { ms = 100 } },
+            { call = { operation = "observe" } },
+            { rest = { ms = 1500 } },
+            { call = { operation = "leader", deadline-ms = 500 } },
+            { rest = { ms = 500 } },
+            "leave",
+        ]
+
+        [[faults]]
+        fault = "half-open"
+        when = { host-call = { name = "get-children", nth = 2 } }
+        host = 1
+        ms = 12000
+    "#;
+    let verdict = played("leader-election", scenario);
+    assert_eq!(verdict.violations, []);
+    let mut entries = verdict.history.iter();
+    let withdrawn = entries.find(|entry| matches!(entry.what, What::Withdrawn { .. })).unwrap();
+    let returned = entries.find(|entry| matches!(entry.what, What::Returned { .. })).unwrap();
+    assert_eq!(returned.at_us, withdrawn.at_us);
 }
 
 /// A member leaves before the others and comes back, on a server that has not heard of the generation in which

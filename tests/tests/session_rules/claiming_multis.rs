@@ -11,6 +11,9 @@ use wok_tests::proxy::{Action, Cut, Match};
 
 use crate::room::{LONG_TIMEOUT, Room, hold, round_trip};
 
+/// What a server answers that has too much to do.
+const THROTTLED: i32 = -127;
+
 fn create_one(path: &str) -> Write {
     Write::Create { path: path.into(), data: b"mine".to_vec(), mode: CreateMode::Ephemeral }
 }
@@ -71,6 +74,21 @@ async fn several_znodes_are_claimed_as_one_in_one_round_trip() -> Result<()> {
     // One of them is enough to lose all.
     room.admin.delete(&claim[4]).await?;
     assert_eq!(loss(&seat).await?, claim[4]);
+    within("the rest to go", seat.retire()).await?;
+    assert_eq!(room.admin.children(&room.path).await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_created_and_cannot_be_looked_at_goes_with_its_participant() -> Result<()> {
+    let (room, seat) = room().await?;
+    let claim = paths(&room, ["a", "b"]);
+    let looks = Match::opcode(Opcode::GetData).under(&claim[0]);
+    let refusal = room.proxy.inject(looks, Action::Refuse(THROTTLED));
+    let taken = seat.multi(claim.iter().map(|path| create_one(path)).collect(), &claim).await;
+    ensure!(matches!(taken, Err(Failure::OutcomeUnknown)), "{taken:?}");
+    refusal.struck().await?;
+    assert_eq!(loss(&seat).await?, claim[0]);
     within("the rest to go", seat.retire()).await?;
     assert_eq!(room.admin.children(&room.path).await?, Vec::<String>::new());
     Ok(())
