@@ -25,6 +25,7 @@ mod connection;
 mod dependence;
 mod desk;
 mod events;
+mod far_end;
 mod gate;
 mod host;
 mod join;
@@ -63,6 +64,7 @@ use crate::tasks::Tasks;
 use attendance::Attendances;
 use caller::Credentials;
 use desk::Desk;
+use far_end::FarEnd;
 use socket::Socket;
 use tcp::Tcp;
 
@@ -178,10 +180,11 @@ impl Door {
 
     fn admit_local(&self, stream: UnixStream) {
         let limited = set_socket_send_buffer_size(&stream, SEND_BUFFER);
-        match limited.map_err(Into::into).and_then(|()| Credentials::of(&stream)) {
-            Ok(credentials) => self.admit(stream, credentials),
-            // It has gone again.
-            Err(error) => tracing::debug!(%error, "a caller without credentials"),
+        let credentials = limited.map_err(Into::into).and_then(|()| Credentials::of(&stream));
+        match credentials.and_then(|credentials| Ok((credentials, FarEnd::of(&stream)?))) {
+            Ok((credentials, far_end)) => self.admit(stream, far_end, credentials),
+            // It has gone again, or there is no descriptor left.
+            Err(error) => tracing::debug!(%error, "a caller cannot be served"),
         }
     }
 
@@ -189,10 +192,11 @@ impl Door {
     fn admit(
         &self,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        far_end: FarEnd,
         credentials: Credentials,
     ) {
         match self.place() {
-            Some(place) => self.serve(io, credentials, place),
+            Some(place) => self.serve(io, far_end, credentials, place),
             None => self.tasks.spawn("refusal", connection::refuse(io)),
         }
     }
@@ -206,11 +210,12 @@ impl Door {
     fn serve(
         &self,
         io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        far_end: FarEnd,
         credentials: Credentials,
         place: OwnedSemaphorePermit,
     ) {
         let (router, closing) = (self.router.clone(), self.closing.clone());
-        let serving = connection::serve(io, credentials, router, closing, place);
+        let serving = connection::serve(io, far_end, credentials, router, closing, place);
         self.tasks.spawn("connection", serving);
     }
 

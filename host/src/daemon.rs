@@ -54,9 +54,10 @@ pub async fn run(
     let epochs = Arc::new(epochs);
     let apps = Tasks::on(Handle::current());
     if let Some(config) = api {
-        // Two for each app: its connection, and its process, which the daemon does not see over TCP.
+        // Three for each app: two of its connection, and its process, which is not seen over TCP; one more
+        // where both ways are open.
         let most = descriptors::raise();
-        let each = if config.http.is_some() { 3 } else { 2 };
+        let each = if config.http.is_some() { 4 } else { 3 };
         let wanted = u64::from(config.connections) * each;
         if let Some(most) = most.filter(|most| *most < wanted) {
             tracing::warn!(

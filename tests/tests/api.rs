@@ -20,10 +20,14 @@ mod refusals;
 #[path = "api/slow_readers.rs"]
 mod slow_readers;
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+
 use anyhow::Result;
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::api::serve;
+use wok_tests::guests;
 use wok_tests::process::{Program, Signal};
 use wok_tests::zookeeper;
 
@@ -117,6 +121,68 @@ async fn who_takes_part_is_seen_with_whom_they_wait_behind() -> Result<()> {
         };
         wanted.retain(|it| !is_told(it));
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_caller_that_hangs_up_is_gone_whatever_it_had_sent() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let listed = async |count: usize| {
+        wok_tests::patience::eventually("the participants to be so many", async || {
+            let list = client.get("/v1/participants").await?.body["participants"].clone();
+            Ok((list.as_array().unwrap().len() == count).then_some(()))
+        })
+        .await
+    };
+    for ahead in ["\r\n", "GET /healthz HTTP/1.1\r\nHost: wok\r\n\r\n"] {
+        for path in ["join?alive=30s", "call/acquire"] {
+            // Behind it the call waits without end; its process, which is this one, lives on.
+            let mut holder =
+                client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+            holder.until("held").await?;
+            let body = if path.starts_with("join") { r#"{"call":"acquire"}"# } else { "{}" };
+            let head = format!("POST /v1/recipes/orders/{path} HTTP/1.1\r\nHost: wok\r\n");
+            let mut caller = UnixStream::connect(serving.socket())?;
+            write!(caller, "{head}Content-Length: {}\r\n\r\n{body}{ahead}", body.len())?;
+            listed(2).await?;
+            drop(caller);
+            listed(1).await?;
+            drop(holder);
+            listed(0).await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_call_does_to_its_participant_is_told_as_its_end() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (_directory, module) = guests::guest_file("hostile")?;
+    let recipe = format!(
+        "[recipes.orders]\nmodule = {:?}\nmount = \"/locks/orders\"\n",
+        module.display().to_string()
+    );
+    let serving = serve(server.address(), "", &recipe).await?;
+    let client = serving.client();
+    let trap = json!({ "call": "trap-while-holding", "detached": true, "lease": "30s" });
+    let idle = json!({ "detached": true, "lease": "30s" });
+    let joined = client.post("/v1/recipes/orders/join", &idle).await?;
+    let id = joined.body["participant"].as_str().unwrap().to_owned();
+    for (path, body) in [
+        ("/v1/recipes/orders/join".to_owned(), trap),
+        ("/v1/recipes/orders/call/trap-while-holding".to_owned(), Value::Null),
+        (format!("/v1/participants/{id}/trap-while-holding"), Value::Null),
+    ] {
+        let answer = client.post(&path, &body).await?;
+        assert_eq!((answer.status, &answer.body["error"]), (410, &json!("ended")), "{answer:?}");
+        let why = (&answer.body["reason"], &answer.body["cause"]);
+        assert_eq!(why, (&json!("fault"), &json!("trapped")), "{path}: {answer:?}");
+    }
+    let trapped = client.post("/v1/recipes/orders/call/trap", &Value::Null).await?;
+    let told = (trapped.status, &trapped.body["error"]);
+    assert_eq!(told, (500, &json!("module-failed")), "{trapped:?}");
     Ok(())
 }
 

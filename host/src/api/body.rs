@@ -46,11 +46,21 @@ pub(super) async fn read(request: Request<Body>) -> Result<Value, Problem> {
 
 /// The body as a request's own record.
 pub(super) async fn read_as<T: DeserializeOwned>(request: Request<Body>) -> Result<T, Problem> {
-    let body = match read(request).await? {
+    from_value(read(request).await?).map_err(Problem::bad_request)
+}
+
+fn from_value<T: DeserializeOwned>(body: Value) -> Result<T, String> {
+    let body = match body {
         Value::Null => Value::Object(serde_json::Map::new()),
-        body => body,
+        Value::Object(_) => body,
+        _ => return Err("the body is not a JSON object".to_owned()),
     };
-    serde_json::from_value(body).map_err(|error| Problem::bad_request(error.to_string()))
+    serde_path_to_error::deserialize(body).map_err(|error| {
+        match error.path().to_string().as_str() {
+            "." => error.inner().to_string(),
+            path => format!("`{path}`: {}", error.inner()),
+        }
+    })
 }
 
 /// A duration such as "30s".
@@ -83,5 +93,37 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
         let Query(asked) = Query::try_from_uri(&parts.uri)
             .map_err(|error| Problem::bad_request(error.body_text()))?;
         Ok(Asked(asked))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Lease {
+        lease: Option<String>,
+    }
+
+    fn read_lease(body: Value) -> Result<Option<String>, String> {
+        from_value::<Lease>(body).map(|body| body.lease)
+    }
+
+    #[test]
+    fn a_body_is_an_object_and_what_is_wrong_with_a_key_names_the_key() {
+        assert_eq!(read_lease(Value::Null), Ok(None));
+        assert_eq!(read_lease(json!({ "lease": "5s" })), Ok(Some("5s".to_owned())));
+        let wrong = [
+            (json!(["5s"]), "the body is not a JSON object"),
+            (json!({ "lease": 5 }), "`lease`: invalid type: integer `5`, expected a string"),
+            (json!({ "leese": "5s" }), "`leese`: unknown field `leese`, expected `lease`"),
+        ];
+        for (body, told) in wrong {
+            assert_eq!(read_lease(body), Err(told.to_owned()));
+        }
     }
 }

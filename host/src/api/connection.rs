@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
 use super::caller::{Caller, Credentials, until_process_ends};
+use super::far_end::FarEnd;
 
 /// How long the head of a request may take to come, and how long a connection may be idle. A client
 /// on this machine sends a head at once.
@@ -27,6 +28,9 @@ const BUFFER: usize = 16 << 10;
 /// How long a connection that is refused may take to read why.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
 
+/// How long after its end a connection is given up that has not seen the end itself.
+const UNSEEN: Duration = Duration::from_millis(500);
+
 /// How long a connection has to take what is left when nobody is served any more.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -37,6 +41,7 @@ const FULL: &str = "{\"error\":\"unavailable\",\"message\":\"all connections of 
 /// Serves a connection to its end, or until `stopping`, when streams still end in order.
 pub(super) async fn serve(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    far_end: FarEnd,
     credentials: Credentials,
     router: Router,
     stopping: CancellationToken,
@@ -56,6 +61,10 @@ pub(super) async fn serve(
         .serve_connection(TokioIo::new(io), service);
     let mut connection = std::pin::pin!(connection);
     let mut process = std::pin::pin!(until_process_ends(&caller.credentials));
+    let mut gone = std::pin::pin!(async {
+        far_end.closed().await;
+        tokio::time::sleep(UNSEEN).await;
+    });
     let mut is_stopping = false;
     // A client that reads takes the rest at once; one that does not must not keep the daemon from ending.
     let mut unread = std::pin::pin!(async {
@@ -73,6 +82,7 @@ pub(super) async fn serve(
             }
             // What it asked for is given up at once. The connection may live on in a child.
             () = &mut process => return,
+            () = &mut gone => return,
             () = hang_up.cancelled() => return,
             () = &mut unread => return,
             () = stopping.cancelled(), if !is_stopping => {

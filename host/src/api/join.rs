@@ -15,7 +15,7 @@ use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
 use super::lines::{interval, lines};
-use super::operations::refusal;
+use super::operations::{refusal, unanswered};
 use super::participants::held_as_json;
 use super::problem::Problem;
 use crate::config::spell_duration;
@@ -118,8 +118,7 @@ async fn answer_detached(
                 return Err(left(attendance, refusal(&error, attendance)).await);
             }
             Err(error) => {
-                let ending = presence.standing().ending;
-                let problem = Problem::of_call(&error, ending.as_ref());
+                let problem = unanswered(&error, attendance).await;
                 return Err(left(attendance, problem).await);
             }
         },

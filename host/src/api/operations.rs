@@ -44,7 +44,7 @@ pub(super) async fn of_participant(
     }
     let answer = attendance.call(Opening { arguments, deadline }).await;
     attendance.renew();
-    respond(answer, &attendance)
+    respond(answer, &attendance).await
 }
 
 /// `DELETE /v1/participants/{id}/operation`: nothing is to be under way any more.
@@ -83,24 +83,31 @@ pub(super) async fn of_recipe(
     let leaving = attendance.leaving.clone().drop_guard();
     desk.tasks.spawn("attendance", attend(attending));
     let answer = attendance.call(Opening { arguments, deadline }).await;
-    let response = respond(answer, &attendance);
+    let response = respond(answer, &attendance).await;
     drop(leaving);
     attendance.ended.cancelled().await;
     response
 }
 
-fn respond(
+async fn respond(
     answer: Result<Answer, CallError>,
     attendance: &Attendance,
 ) -> Result<Response, Problem> {
     match answer {
         Ok(Answer { value: Ok(value), .. }) => Ok(json_response(StatusCode::OK, &value)),
         Ok(Answer { value: Err(error), .. }) => Err(refusal(&error, attendance)),
-        Err(error) => {
-            let presence = attendance.participant.presence();
-            Err(Problem::of_call(&error, presence.standing().ending.as_ref()))
-        }
+        Err(error) => Err(unanswered(&error, attendance).await),
     }
+}
+
+/// What a call is told that was not answered. One that has ended its participant is told how, which is
+/// known when the participant has ended.
+pub(super) async fn unanswered(error: &CallError, attendance: &Attendance) -> Problem {
+    if matches!(error, CallError::Ended) {
+        attendance.ended.cancelled().await;
+    }
+    let standing = attendance.participant.presence().standing();
+    Problem::of_call(error, standing.ending.as_ref())
 }
 
 /// What a module's error is to its caller: the end of the participant, if that is why it was withdrawn.

@@ -84,6 +84,8 @@ fn as_json(desk: &Desk, member: &Member) -> Value {
         Some(_) => "ended",
         None if standing.is_suspended => "suspended",
         None if !held.is_null() => "held",
+        // It gives the claim up, and what depends on the claim may still run.
+        None if presence.held().is_some() => "leaving",
         None if waiting.is_some() => "waiting",
         None => "joined",
     };

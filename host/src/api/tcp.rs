@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::Door;
 use super::caller::Credentials;
+use super::far_end::FarEnd;
 use super::gate::Gate;
 use super::socket::BindError;
 use crate::config::Http;
@@ -69,8 +70,12 @@ impl Tcp {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a caller keeps Nagle's algorithm");
         }
+        let far_end = match FarEnd::of(&stream) {
+            Ok(far_end) => far_end,
+            Err(error) => return tracing::debug!(%error, "a caller cannot be served"),
+        };
         match &self.tls {
-            None => door.admit(stream, Credentials::Remote),
+            None => door.admit(stream, far_end, Credentials::Remote),
             Some(acceptor) => {
                 // Before the handshake there is no way to say it.
                 let Some(place) = door.place() else {
@@ -86,7 +91,7 @@ impl Tcp {
                         return;
                     };
                     match handshake {
-                        Ok(Ok(stream)) => shaken.serve(stream, Credentials::Remote, place),
+                        Ok(Ok(stream)) => shaken.serve(stream, far_end, Credentials::Remote, place),
                         Ok(Err(error)) => tracing::debug!(%error, "no TLS with a caller"),
                         Err(_elapsed) => tracing::debug!("no TLS with a caller in time"),
                     }

@@ -106,7 +106,7 @@ fn table(participants: &[Listed], length: Length, now: SystemTime) -> Table {
 fn colour(state: &str) -> Option<Colour> {
     match state {
         "held" => Some(Colour::Green),
-        "suspended" => Some(Colour::Yellow),
+        "suspended" | "leaving" => Some(Colour::Yellow),
         "ended" => Some(Colour::Faint),
         _ => None,
     }

@@ -145,6 +145,7 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
     for body in [
         "{\"cal\": \"acquire\"}",
         "{\"call\": 7}",
+        "[\"acquire\"]",
         "{\"call\": {\"acquire\": {}, \"release\": {}}}",
         "{\"call\": {\"acquire\": {\"speed\": 1}}}",
         "{\"call\": \"acquire\", \"call\": \"release\"}",

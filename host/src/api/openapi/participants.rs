@@ -32,7 +32,7 @@ pub(super) fn add_schemas(components: &mut Components) {
         ("behind", or_null(refer("contender-ahead"))),
     ]);
     components.keep(&["place-in-line"], described(waiting, "Where a participant stands in line."));
-    let states = ["joined", "waiting", "held", "suspended", "ended"];
+    let states = ["joined", "waiting", "held", "leaving", "suspended", "ended"];
     let participant = object([
         ("participant", text("Its id.")),
         ("recipe", text("The recipe that it takes part in.")),
