@@ -144,6 +144,9 @@ pub(crate) fn count(found: Found, child: &str) -> Result<Counted, Error> {
         Err(MultiError { index: OF_LATCH, error: Error::BadVersion })
         | Err(MultiError { error: Error::OutcomeUnknown, .. }) => Ok(Counted::Changed),
         Err(MultiError { index: OF_GATE, error: Error::NoNode }) => Err(no_gate()),
+        Err(MultiError { index: OF_GATE, error: Error::NotEmpty }) => Err(Error::Other(format!(
+            "{GATE} has a child, so it cannot be opened: somebody has created one; delete the child"
+        ))),
         Err(failed) => Err(failed.error),
     }
 }

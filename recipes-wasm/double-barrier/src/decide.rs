@@ -86,6 +86,9 @@ pub(crate) enum Old {
     Bury,
     /// Its members are still inside.
     Keep,
+    /// It forms for another size, and nobody waits in it. Something of somebody else's keeps it from being
+    /// deleted, so it is opened in the same step, for nobody: who was about to wait in it goes on.
+    Close,
 }
 
 /// Decides for somebody who wants to enter with `size`, given the generation it has found.

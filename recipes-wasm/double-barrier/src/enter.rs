@@ -51,7 +51,7 @@ pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
                 if has_members(number)? {
                     return Err(refusal(number, size, there));
                 }
-                number = succeed(number, Old::Keep, size)?;
+                number = succeed(number, Old::Close, size)?;
                 continue;
             }
             (Arrival::Succeed { old }, _) => {

@@ -86,8 +86,10 @@ fn unless_gone<T>(found: Result<T, Error>) -> Result<Option<T>, Error> {
 pub(crate) fn succeed(number: i32, old: Old, size: u32) -> Result<i32, Error> {
     let next = number.wrapping_add(1);
     let mut writes = step(number, size);
-    if old == Old::Bury {
-        writes.push(delete(path(number)));
+    match old {
+        Old::Bury => writes.push(delete(path(number))),
+        Old::Close => writes.push(open(number, &Round::forming(size))),
+        Old::Gone | Old::Keep => {}
     }
     match multi(&writes, &[]) {
         Ok(_) => bury(next).map(|()| next),

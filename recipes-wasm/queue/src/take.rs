@@ -6,7 +6,7 @@ use wok_sdk::zookeeper::{
 };
 use wok_sdk::{Named, Own, participant};
 
-use crate::decide::{Verdict, verdict};
+use crate::decide::{Layout, Verdict, verdict};
 use crate::held::{Held, Item};
 use crate::line;
 use crate::list::{self, List};
@@ -35,7 +35,9 @@ pub(crate) struct Taken {
 /// Who finds some does not stand in line for them, so a take costs no more than that; somebody who waits
 /// may find that a newcomer was faster, and waits on.
 pub(crate) fn take(settings: &Settings, list: &mut List, most: usize) -> Result<Taken, Error> {
-    if list.is_fresh()
+    // Producers of kazoo's give priorities, so what has come since may be the first.
+    if settings.layout != Layout::Kazoo
+        && list.is_fresh()
         && let Outcome::Taken(taken) = through(settings, list, most, None)?
     {
         return Ok(taken);
