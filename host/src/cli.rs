@@ -12,6 +12,7 @@ mod exit;
 mod hold;
 mod inspect;
 mod joining;
+mod log;
 mod logs;
 mod man;
 mod new;
@@ -33,6 +34,7 @@ mod zookeeper;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 pub use exit::{Failure, LossInWords};
@@ -96,7 +98,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&with_tip(error)),
     };
     let printer = Printer::new(arguments.output);
     let outcome = match arguments.command {
@@ -131,6 +133,28 @@ pub fn main() -> ExitCode {
     };
     stderr::finish();
     code
+}
+
+/// The error of a command line, with what the usual mistakes need.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let takes_command = |error: &clap::Error| {
+        error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("<COMMAND>"))
+    };
+    let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word)))
+            if !word.starts_with('-') && takes_command(&error) =>
+        {
+            "the command stands behind `--`, as in `wok lock /locks/a -- ./job.sh`"
+        }
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing)))
+            if missing.iter().any(|it| it.starts_with("--connect")) =>
+        {
+            "the servers can also be named in WOK_CONNECT; `wok zookeeper` serves one to try"
+        }
+        _ => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
 }
 
 /// What is said of a command line that cannot be read: help that was asked for, or what is wrong.

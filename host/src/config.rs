@@ -40,6 +40,7 @@ pub use activity::{Run, StopSignal, WhileHeld};
 pub use allow::Allow;
 pub use api::{Api, Http};
 pub use connect_string::{Connect, ConnectString};
+pub(crate) use credentials::check_pem;
 pub use credentials::parse_login;
 pub use engine::Engine;
 pub use finding::{ConfigErrors, Finding, Severity};

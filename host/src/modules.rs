@@ -42,6 +42,12 @@ pub enum SourceError {
         /// Those there are.
         known: String,
     },
+    /// It is a directory, as `wok new` makes one.
+    #[error("{name} is a directory: `wok build {name}` makes {name}/{name}.wasm of a recipe in it")]
+    Directory {
+        /// Its name.
+        name: String,
+    },
     /// The file cannot be read.
     #[error("cannot read the module {path}: {source}")]
     Unreadable {
@@ -119,11 +125,17 @@ pub fn stock_judge(name: &str) -> Option<&'static [u8]> {
 }
 
 fn find_stock(name: &str) -> Result<&'static [u8], SourceError> {
-    let found = STOCK.iter().find(|(known, _)| *known == name);
-    found.map(|(_, bytes)| *bytes).ok_or_else(|| SourceError::Unknown {
-        name: name.to_owned(),
-        near: near(name, stock_names()),
-        known: stock_names().collect::<Vec<_>>().join(", "),
+    if let Some((_, bytes)) = STOCK.iter().find(|(known, _)| *known == name) {
+        return Ok(bytes);
+    }
+    let (directory, name) = (Path::new(name).is_dir(), name.to_owned());
+    Err(match directory {
+        true => SourceError::Directory { name },
+        false => SourceError::Unknown {
+            near: near(&name, stock_names()),
+            known: stock_names().collect::<Vec<_>>().join(", "),
+            name,
+        },
     })
 }
 

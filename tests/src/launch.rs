@@ -3,7 +3,8 @@
 //! The kernel kills them when the *thread* that started them ends (`PR_SET_PDEATHSIG`), and a
 //! test's thread ends with the test. So one thread, which lives as long as the process, starts them
 //! all. `setpriv` asks for the signal and then becomes the program: no `unsafe` is needed here, and
-//! the child's process id is the program's.
+//! the child's process id is the program's. `env` before that undoes what this process may have been
+//! started to ignore, as by `nohup`: the child would ignore the same.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,8 +16,9 @@ use anyhow::{Context, Result};
 
 /// A command that runs `program` and is killed when this process ends.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP,INT,QUIT", "setpriv", "--pdeathsig", "KILL", "--"]);
+    command.arg(program);
     command
 }
 
@@ -34,7 +36,7 @@ pub fn start(command: Command) -> Result<Child> {
     answer
         .recv()
         .context("the launching thread is gone")?
-        .context("start a program by `setpriv`, of the package util-linux")
+        .context("start a program by `env`, of the package coreutils")
 }
 
 struct Order {

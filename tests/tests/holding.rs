@@ -262,6 +262,27 @@ async fn other_signals_are_passed_on_to_the_command() -> Result<()> {
 }
 
 #[tokio::test]
+async fn signals_that_were_ignored_at_the_start_stay_ignored() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let path = zookeeper::unique_path();
+    let script = "echo ready; while :; do sleep 0.05; done";
+    let background = ["-c", "trap '' HUP INT QUIT; exec \"$@\"", "sh"];
+    let holder = lock(server.address(), &path, script)?.by_way_of("sh", background).start()?;
+    holder.wait_for_text("ready").await?;
+    let waiter = lock(server.address(), &path, "true")?.by_way_of("sh", background).start()?;
+    waiter.wait_for_text("standing in line").await?;
+    for signal in [Signal::HUP, Signal::INT, Signal::QUIT] {
+        holder.signal(signal)?;
+        waiter.signal(signal)?;
+    }
+    holder.signal(Signal::TERM)?;
+    // By `TERM`, and by nothing before that.
+    assert_eq!(holder.ended().await?.code(), Some(128 + 15));
+    assert_eq!(waiter.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_command_that_cannot_be_started_has_a_shells_exit_code() -> Result<()> {
     let server = zookeeper::shared().await;
     for (command, code) in [("/no/such/program", 127), ("/etc/passwd", 126)] {

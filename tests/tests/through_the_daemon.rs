@@ -199,7 +199,7 @@ async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> R
     for (arguments, code, told) in [
         (["call", "orders", "release"], 70, "the lock is not held"),
         (["call", "orders", "aquire"], 64, "aquire"),
-        (["call", "ordres", "acquire"], 64, "orders is what it has"),
+        (["call", "ordres", "acquire"], 64, "the nearest name is orders"),
     ] {
         let ended = daemon.wok(arguments)?.run().await?;
         assert_eq!(ended.code(), Some(code), "{ended:?}");
@@ -416,6 +416,10 @@ async fn where_no_daemon_listens_it_is_said_what_to_type() -> Result<()> {
             assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
         }
     }
+    let stock = ["call", "lock", "contenders", "--socket"];
+    let ended = Program::wok()?.args(stock).arg(&socket).run().await?;
+    assert_eq!(ended.code(), Some(69), "{ended:?}");
+    assert!(ended.stderr.contains("--mount /lock"), "{}", ended.stderr);
     Ok(())
 }
 

@@ -26,10 +26,11 @@ impl Language {
         } else if !c_sources(directory)?.is_empty() {
             Ok(Language::C)
         } else {
-            Err(Error::NoRecipe {
-                path: directory.to_owned(),
-                reason: "it has no Cargo.toml, no package.json and no src/*.c".to_owned(),
-            })
+            let reason = match directory.is_dir() {
+                true => "it has no Cargo.toml, no package.json and no src/*.c",
+                false => "there is no such directory",
+            };
+            Err(Error::NoRecipe { path: directory.to_owned(), reason: reason.to_owned() })
         }
     }
 }

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use super::daemon_call::{self, Came, DaemonCall};
 use super::exit::Failure;
 use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
-use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
+use super::log::{LOG_FOR_ONE, log_to_stderr};
+use super::output::Printer;
 use super::signals;
 use crate::client::{Client, Purpose};
 use crate::epochs::Joined;
@@ -44,7 +45,7 @@ const GIVEN_UP: &str = "what it held is given up: `wok hold` runs a command whil
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
-        log_to_stderr(LOG_FOR_ONE, printer.output());
+        log_to_stderr(LOG_FOR_ONE, printer);
         let answer = match self.called.calling(&self.joining)? {
             Calling::OwnSession(target) => {
                 joining::runtime()?.block_on(call(&self.joining, &target, printer))?

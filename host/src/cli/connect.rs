@@ -10,7 +10,9 @@ use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
 use super::way::Connection;
-use crate::config::{BadValue, ConnectString, SessionTimeout, parse_duration, parse_login};
+use crate::config::{
+    BadValue, ConnectString, SessionTimeout, check_pem, parse_duration, parse_login,
+};
 use crate::session::{
     Acl, ConnectOptions, Credential, SaslLogin, Secret, Timing, Tls, TlsIdentity,
 };
@@ -136,18 +138,26 @@ impl Connect {
         let Some(ca) = &self.tls_ca_file else { return Ok(None) };
         let identity = match (&self.tls_cert_file, &self.tls_key_file) {
             (Some(certificate), Some(key)) => Some(TlsIdentity {
-                certificate: read("--tls-cert-file", certificate)?,
-                key: Secret::new(read("--tls-key-file", key)?),
+                certificate: pem("--tls-cert-file", certificate, "CERTIFICATE")?,
+                key: Secret::new(pem("--tls-key-file", key, "PRIVATE KEY")?),
             }),
             _ => None,
         };
-        Ok(Some(Tls { ca: read("--tls-ca-file", ca)?, identity }))
+        Ok(Some(Tls { ca: pem("--tls-ca-file", ca, "CERTIFICATE")?, identity }))
     }
 }
 
 fn credentials(option: &str, file: &Path) -> Result<(String, Secret), Failure> {
     parse_login(&read(option, file)?)
         .map_err(|bad| Failure::Usage(format!("{option} {}: {}", file.display(), in_words(&bad))))
+}
+
+fn pem(option: &str, file: &Path, kind: &str) -> Result<String, Failure> {
+    let text = read(option, file)?;
+    match check_pem(&text, kind) {
+        Ok(()) => Ok(text),
+        Err(bad) => Err(Failure::Usage(format!("{option} {}: {}", file.display(), in_words(&bad)))),
+    }
 }
 
 fn read(option: &str, file: &Path) -> Result<String, Failure> {

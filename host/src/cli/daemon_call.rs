@@ -12,6 +12,7 @@ use super::joining::{self, stopping};
 use super::output::Printer;
 use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, path};
 use crate::guest::values;
+use crate::modules::stock_names;
 use crate::near::near;
 use crate::session::Held;
 
@@ -77,8 +78,22 @@ impl DaemonCall {
                 Some(what) => Failure::Usage(format!(
                     "{what}; a module is named together with --mount and --connect"
                 )),
-                None => error.into(),
+                None => self.without_daemon(error),
             }),
+        }
+    }
+
+    /// Who names a stock recipe where nobody listens may have meant a session of its own.
+    fn without_daemon(&self, error: ClientError) -> Failure {
+        match error {
+            ClientError::NobodyListens { .. } if stock_names().any(|it| it == self.recipe) => {
+                Failure::Unreachable(format!(
+                    "{error}; for a session of one's own, name the servers and a part of the tree, as \
+                     `--connect 127.0.0.1:2181 --mount /{}`",
+                    self.recipe
+                ))
+            }
+            error => error.into(),
         }
     }
 
@@ -166,7 +181,7 @@ pub(super) async fn unknown_recipe(client: &Client, recipe: &str) -> Option<Stri
 
 fn no_recipe(recipe: &str, names: &[&str]) -> String {
     let known = match near(recipe, names.iter().copied()) {
-        Some(name) => format!("{name} is what it has"),
+        Some(name) => format!("the nearest name is {name}"),
         None if names.is_empty() => "it has none for this user".to_owned(),
         None => format!("it has {}", names.join(", ")),
     };
@@ -188,7 +203,7 @@ mod tests {
     #[test]
     fn a_recipe_that_is_not_there_is_told_by_those_that_are() {
         let told = |names: &[&str]| no_recipe("ordres", names);
-        assert!(told(&["jobs", "orders"]).contains("no recipe ordres: orders is what it has"));
+        assert!(told(&["jobs", "orders"]).contains("no recipe ordres: the nearest name is orders"));
         assert!(told(&["jobs", "bills"]).contains("it has jobs, bills"));
         assert!(told(&[]).contains("it has none for this user"));
     }

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 use super::connect::{duration, parsed};
 use super::exit::{self, Failure};
 use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
-use super::output::{LOG_FOR_ONE, Printer, log_to_stderr};
+use super::log::{LOG_FOR_ONE, log_to_stderr};
+use super::output::Printer;
 use super::signals;
 use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
@@ -82,7 +83,7 @@ impl Arguments {
 /// Before a command runs under guard.
 fn prepare(printer: &Printer) -> Result<(), Failure> {
     printer.never_wait();
-    log_to_stderr(LOG_FOR_ONE, printer.output());
+    log_to_stderr(LOG_FOR_ONE, printer);
     guardian::adopt_orphans()
         .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))
 }

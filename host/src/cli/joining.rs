@@ -26,6 +26,16 @@ use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
 
+/// A time in which something can come of an operation.
+fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("that leaves no time to ask; `wok hold` with an operation as \
+                               try-acquire does not stand in line"
+            .to_owned()),
+        time => Ok(time),
+    }
+}
+
 /// What commands that join a recipe can be told.
 #[derive(Debug, Args)]
 pub(super) struct Joining {
@@ -33,7 +43,7 @@ pub(super) struct Joining {
     connect: Connect,
 
     /// Give up if nothing has come of the operation after this time, the connection included.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = some_time)]
     wait: Option<Duration>,
 
     /// The module's own configuration: `name=value`, or one JSON object.
@@ -313,12 +323,10 @@ pub(super) fn signalled(signal: Signal) -> Failure {
     Failure::Signalled(u8::try_from(signal.as_raw()).unwrap_or(0))
 }
 
-/// What is wrong with arguments, and how a text is written that could be something else.
+/// What is wrong with arguments, and how a text is written that stands within another value.
 pub(super) fn hinted(message: String) -> String {
-    match message.contains("expected a string") {
-        true => format!(
-            "{message}; a text that reads as JSON is written in quotes of its own: 'name=\"42\"'"
-        ),
+    match message.contains("expected a string, got") {
+        true => format!("{message}; within a list a text stands in quotes: 'items=[\"1\", \"2\"]'"),
         false => message,
     }
 }

@@ -4,23 +4,16 @@
 //! command's; reports that are asked for, as `inspect`, go to standard output.
 
 use std::borrow::Cow;
-use std::io;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
 
-use super::colour::Paint;
 use super::exit::{Failure, LossInWords};
 use super::stdout::Reader;
 use super::{stderr, stdout, told};
 use crate::client::Told;
 use crate::guest::values::unsigned;
-use crate::logbook::{IntoLogbook, JsonLines, Logbook};
 use crate::participant::{Notice, detail_as_json};
 use crate::plain_text;
 use crate::session::Held;
@@ -221,31 +214,6 @@ impl Printer {
             Output::Json => Cow::Borrowed(line),
         }
     }
-}
-
-/// What commands log that hold one claim or call one operation: what they do is told by events, so
-/// errors, and what modules warn of.
-pub(super) const LOG_FOR_ONE: &str = "error,wok::recipe=warn,wok::guest=warn";
-
-/// Writes the log to standard error, as much of it as `WOK_LOG` asks for.
-pub(super) fn log_to_stderr(otherwise: &str, output: Output) {
-    log_to_stderr_and(None, otherwise, output);
-}
-
-/// Writes the log to standard error and into a logbook.
-pub(super) fn log_to_stderr_and(logbook: Option<Arc<Logbook>>, otherwise: &str, output: Output) {
-    let filter = EnvFilter::try_from_env("WOK_LOG").unwrap_or_else(|_| EnvFilter::new(otherwise));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_ansi(Paint::of(&io::stderr()) == Paint::Coloured)
-        .with_writer(|| stderr::Log);
-    let lines = match output {
-        Output::Text => lines.boxed(),
-        Output::Json => lines.event_format(JsonLines).boxed(),
-    };
-    let log =
-        tracing_subscriber::registry().with(filter).with(lines).with(logbook.map(IntoLogbook));
-    // Only the first of a process counts, and there is one.
-    log.try_init().ok();
 }
 
 fn dropped(lines: u64) -> String {

@@ -40,7 +40,7 @@ impl Arguments {
         printer.never_wait();
         let logbook = Arc::new(Logbook::default());
         let kept = Some(Arc::clone(&logbook));
-        super::output::log_to_stderr_and(kept, LOG, printer.output());
+        super::log::log_to_stderr_and(kept, LOG, printer);
         guardian::adopt_orphans()
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         let runtime = runtime()?;

@@ -1,6 +1,6 @@
 //! Signals to wok while it stands in line or a command runs under a claim.
 
-use std::io;
+use std::{fs, io};
 
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,16 +19,24 @@ const PASSED_ON: [(SignalKind, Signal); 7] = [
     (SignalKind::window_change(), Signal::WINCH),
 ];
 
+/// What stays ignored where it is ignored when wok starts: `nohup` has it so for HUP, and a shell without
+/// job control for INT and QUIT of what it starts in the background. The command inherits that.
+const LEFT_ALONE: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::QUIT];
+
 /// Signals that wait at most; more in that short a time say nothing new.
 const MOST_WAITING: usize = 32;
 
-/// Receives signals from now on, instead of dying of them.
+/// Receives signals from now on, instead of dying of them. Those that the parent has wok ignore stay
+/// ignored, if they are what a parent means by that.
 ///
 /// # Errors
 /// The operating system refuses a handler.
 pub(super) fn receive(tasks: &Tasks) -> io::Result<mpsc::Receiver<Signal>> {
     let (sender, receiver) = mpsc::channel(MOST_WAITING);
-    for (kind, number) in PASSED_ON {
+    // Without this file nothing is known to be ignored.
+    let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
+    let is_left = |number: Signal| LEFT_ALONE.contains(&number) && is_in(ignored, number);
+    for (kind, number) in PASSED_ON.into_iter().filter(|(_, number)| !is_left(*number)) {
         let mut arrivals = signal(kind)?;
         let sender = sender.clone();
         tasks.spawn("signals", async move {
@@ -40,4 +48,30 @@ pub(super) fn receive(tasks: &Tasks) -> io::Result<mpsc::Receiver<Signal>> {
         });
     }
     Ok(receiver)
+}
+
+/// The set of signals that a process ignores, by the text of its status.
+fn ignored(status: &str) -> u64 {
+    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Whether a signal is in a set, whose lowest bit is signal 1.
+fn is_in(set: u64, signal: Signal) -> bool {
+    let bit = u32::try_from(signal.as_raw() - 1).ok().and_then(|number| 1_u64.checked_shl(number));
+    bit.is_some_and(|bit| set & bit != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ignored_signals_are_read_from_the_status_of_a_process() {
+        let status = "Name:\twok\nSigBlk:\t0000000000000004\nSigIgn:\t0000000000001001\n";
+        let set = ignored(status);
+        assert!(is_in(set, Signal::HUP) && is_in(set, Signal::PIPE));
+        assert!(!is_in(set, Signal::INT) && !is_in(set, Signal::QUIT));
+        assert_eq!(ignored("Name:\twok\n"), 0);
+    }
 }

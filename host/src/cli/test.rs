@@ -18,8 +18,9 @@ use serde_json::json;
 
 use super::exit::{BROKEN, Failure, INCOMPLETE, INTERRUPTED};
 use super::joining::object;
+use super::log::log_to_stderr;
 use super::next::path_word;
-use super::output::{Printer, log_to_stderr};
+use super::output::Printer;
 use super::promise;
 use crate::base::user_cache;
 use crate::guest::CompileCache;
@@ -47,12 +48,11 @@ use gaps::Gaps;
 /// same interface. Without any, all operations are called at random, with arguments of their types.
 ///
 /// Every recipe owes that it leaves nothing behind, stays within its bounds, tells of what it loses,
-/// and answers in the end whatever it answers when nothing is done to it. What it promises beyond
-/// that, the judge of its promise says: the one of --judge, or else the one that the module carries
-/// along, or that stands beside it as <name>.judge.wasm, or else that of the stock recipe whose
-/// interface it exports.
-/// What was not judged,
-/// and which operations were never called, is told first and is no pass.
+/// and, once the faults are over, answers every call that it would answer without them. What it
+/// promises beyond that, the judge of its promise says: the one of --judge, or else the one that the
+/// module carries along, or that stands beside it as <name>.judge.wasm, or else that of the stock
+/// recipe whose interface it exports. What was not judged, and which operations were never called, is
+/// told first and is no pass.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok test lock\n  \
     wok test ./my-lock.wasm --seeds 10000\n  \
@@ -142,7 +142,7 @@ const SHORT: usize = 8;
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         // What a component says in a run is in the history; there are thousands of runs.
-        log_to_stderr("off", printer.output());
+        log_to_stderr("off", printer);
         let source = ModuleSource::parse(&self.module);
         let bytes = source.read(None).map_err(|error| Failure::Config(error.to_string()))?;
         let cache = self.cache_dir.clone().map_or_else(user_cache, CompileCache::In);

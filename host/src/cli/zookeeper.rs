@@ -21,7 +21,7 @@ use crate::tasks::Tasks;
 
 /// Serve ZooKeeper to any client, for development and tests. Nothing else needs to be installed.
 ///
-/// It is one server. What an ensemble does it cannot show: stale reads, sessions that move to
+/// It is one server. It cannot show what an ensemble does: stale reads, sessions that move to
 /// another server, a leader that is lost, service that goes on when a machine does not. Move to an
 /// ensemble of three when anything depends on the claims.
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ use crate::tasks::Tasks;
 )]
 pub(super) struct Arguments {
     /// Where to listen; port 0 is one that is free. Give it again for more addresses.
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2181")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2181", value_parser = address)]
     listen: Vec<SocketAddr>,
 
     /// Keep the state here, in Apache ZooKeeper's own formats: forced to the disk before any reply.
@@ -89,10 +89,17 @@ fn tick(text: &str) -> Result<Duration, String> {
     }
 }
 
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| {
+        "write an IP address and a port, as 127.0.0.1:2181 or [::1]:2181; 0.0.0.0:2181 is open to the \
+         network"
+    })
+}
+
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
-        super::output::log_to_stderr("info", printer.output());
+        super::log::log_to_stderr("info", printer);
         // The state is one task: more threads would only hand it around.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()

@@ -108,7 +108,8 @@ fn read_server(text: &str) -> Result<String, BadValue> {
         return Err(BadValue::new("a server's name is empty", REMEDY));
     }
     if text.contains("://") {
-        let remedy = "leave the scheme out; for TLS give `tls = { ca-file = \"…\" }`";
+        let remedy =
+            "leave the scheme out; for TLS give `tls = { ca-file = \"…\" }`, or --tls-ca-file";
         return Err(BadValue::new(format!("{text:?} has a scheme"), remedy));
     }
     if let Some((_, chroot)) = text.split_once('/') {

@@ -164,12 +164,22 @@ pub(super) fn pem(
     report: &mut Report<'_>,
 ) -> Option<String> {
     let text = file::read(field, directory, content, report)?;
+    match check_pem(&text, kind) {
+        Ok(()) => Some(text),
+        Err(BadValue { message, remedy, .. }) => {
+            field.wrong(report, message, remedy);
+            None
+        }
+    }
+}
+
+/// Whether a file's text has a block of the kind that is asked for.
+pub(crate) fn check_pem(text: &str, kind: &str) -> Result<(), BadValue> {
     let is_head =
         |line: &str| line.starts_with("-----BEGIN ") && line.ends_with(&format!("{kind}-----"));
     if text.lines().map(str::trim_end).any(is_head) {
-        return Some(text);
+        return Ok(());
     }
-    let what = format!("the file has no PEM block of kind `{kind}`");
-    field.wrong(report, what, "name a PEM file; `openssl` converts other formats");
-    None
+    let message = format!("the file has no PEM block of kind `{kind}`");
+    Err(BadValue::new(message, "name a PEM file; `openssl` converts other formats"))
 }

@@ -80,7 +80,7 @@ pub fn check_stop(stop: Duration, timing: Timing) -> Result<(), BadValue> {
         spell_duration(timing.doubt()),
     );
     let longest = spell_duration(longest_stop(timing));
-    Err(BadValue::new(message, format!("give at most \"{longest}\", or raise `session-timeout`")))
+    Err(BadValue::new(message, format!("give at most \"{longest}\", or raise the session timeout")))
 }
 
 impl Default for SessionTimeout {

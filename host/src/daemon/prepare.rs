@@ -171,6 +171,9 @@ fn load(
             LoadError::Source(SourceError::Unknown { .. }) => {
                 "write the name of a stock recipe, or a path such as \"./my-lock.wasm\""
             }
+            LoadError::Source(SourceError::Unreadable { .. }) => {
+                "`wok build` makes it; a path begins in the directory of this file"
+            }
             _ => "see `wok inspect` for what the host makes of a module",
         };
         vec![places.error_at(&key_path, error.to_string(), remedy)]

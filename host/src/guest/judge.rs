@@ -94,6 +94,10 @@ impl Judge {
         if bytes.len() > MAX_BYTES {
             return Err(unfit(format!("it has more than {MAX_BYTES} bytes")));
         }
+        // Of a text the engine would tell which bytes are not those of a module.
+        if !bytes.starts_with(b"\0asm") {
+            return Err(unfit("it is no WebAssembly; `wok build` makes one".to_owned()));
+        }
         let engine = engine(cache)?;
         let component =
             Component::from_binary(&engine, bytes).map_err(|error| unfit(format!("{error:#}")))?;

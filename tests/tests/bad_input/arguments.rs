@@ -80,7 +80,10 @@ async fn an_answer_that_cannot_be_written_is_not_lost_without_a_word() -> Result
 #[tokio::test]
 async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&["lokc"], &["lokc", "lock"]).await?;
-    check(&["lock", "/a", "--", "true"], &["--connect"]).await?;
+    check(&["lock", "/a", "--", "true"], &["--connect", "WOK_CONNECT"]).await?;
+    let without_dashes = ["lock", "--connect", NOWHERE, "/a", "true"];
+    check(&without_dashes, &["unexpected argument 'true'", "the command stands behind `--`"])
+        .await?;
     check(&["lock", "--connect", NOWHERE, "/a"], &["COMMAND"]).await?;
     for hosts in ["", "zk1:none", "zk1:99999", "zk1,,zk2", "zk1/chroot"] {
         check(&["lock", "--connect", hosts, "/a", "--", "true"], &["--connect"]).await?;
@@ -102,6 +105,7 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&hold(&["--config", "format"], &["acquire"]), &["config \"format\"", "name=value"])
         .await?;
     check(&hold(&["--wait", "soon"], &["acquire"]), &["--wait", "soon"]).await?;
+    check(&hold(&["--wait", "0s"], &["acquire"]), &["--wait", "try-acquire"]).await?;
     check(&hold(&["--session-timeout", "1ms"], &["acquire"]), &["--session-timeout", "choose"])
         .await?;
     check(&hold(&["--stop-signal", "KILL"], &["acquire"]), &["--stop-signal", "at the deadline"])
@@ -145,7 +149,13 @@ async fn files_with_secrets_that_cannot_be_used_are_named_and_not_repeated() -> 
         assert!(!ended.stderr.contains("geheim"), "{}", ended.stderr);
     }
     let missing = path("missing");
-    check(&hold(&["--tls-ca-file", &missing], &["acquire"]), &["--tls-ca-file", &missing]).await
+    check(&hold(&["--tls-ca-file", &missing], &["acquire"]), &["--tls-ca-file", &missing]).await?;
+    let no_pem = path("no-colon");
+    check(
+        &hold(&["--tls-ca-file", &no_pem], &["acquire"]),
+        &["--tls-ca-file", &no_pem, "no PEM block of kind `CERTIFICATE`"],
+    )
+    .await
 }
 
 #[tokio::test]

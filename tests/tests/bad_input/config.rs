@@ -169,7 +169,7 @@ mount = "/e"
             &("config.fromat: unknown field; did you mean format?", "wok inspect"),
             &("no operation volunter; did you mean volunteer?", "wok inspect"),
             &("weight", "wok inspect"),
-            &("missing.wasm", "wok inspect"),
+            &("missing.wasm", "`wok build` makes it"),
         ],
     )
     .await
