@@ -40,6 +40,7 @@ pub use activity::{Run, StopSignal, WhileHeld};
 pub use allow::Allow;
 pub use api::{Api, Http};
 pub use connect_string::{Connect, ConnectString};
+#[cfg(feature = "command-line")]
 pub(crate) use credentials::check_pem;
 pub use credentials::parse_login;
 pub use engine::Engine;
