@@ -67,7 +67,7 @@ pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
 const LATE_US: u64 = 1_000_000;
 
 /// H1 of participants that call and follow: the host calls of a call, and those from its answer to the
-/// next one, are as many as the changes of `what` meanwhile give reason for, where no fault did. The
+/// next one, are as many as the changes of `what` meanwhile, and shortly before, give reason for, where no fault did. The
 /// calls are in their order, each with who made it; `changes` counts those from one entry to before
 /// another.
 pub fn check_calls(

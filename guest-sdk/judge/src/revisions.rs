@@ -36,7 +36,7 @@ pub enum How {
 /// What a participant knows.
 #[derive(Debug, Default)]
 struct Known {
-    /// The highest revision that it had heard of, from where on.
+    /// Each revision that was the highest that it had heard of, with the place where it heard of it.
     highest: Vec<(usize, u64)>,
     /// The highest one after which it is told news, and where it heard of that one.
     told: (usize, u64),

@@ -21,6 +21,7 @@ impl HostWatch for State {
         self.begin_call()?;
         let owned = self.watches.get_mut(watch.rep()).ok_or_else(|| unknown("watch"))?;
         let seat = &self.surroundings.seat;
+        seat.forget_shown();
         Ok(owned.watch.fired().map(|event| match Event::from(event) {
             Event::Deleted if seat.trusts_claim(&owned.watch) => Event::ClaimDeleted,
             event => event,

@@ -139,7 +139,7 @@ impl Host for State {
     async fn wait(&mut self, watches: Vec<Resource<OwnedWatch>>) -> Answer<u32> {
         self.begin_call()?;
         let fired = self.wait_for(&watches).await;
-        self.surroundings.seat.note_event();
+        self.surroundings.seat.forget_shown();
         fired
     }
 }

@@ -130,7 +130,7 @@ impl Task {
 
     async fn wake(&mut self, instance: &mut Instance, waiting: &mut Option<Box<Request>>) -> Ended {
         self.scope.begin();
-        self.seat.note_event();
+        self.seat.forget_shown();
         let woken = {
             let (call, limit) = (pin!(instance.wake()), pin!(tokio::time::sleep(WAKE_LIMIT)));
             let lost = pin!(losses(&mut self.state, &self.seat, &self.line));

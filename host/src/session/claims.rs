@@ -106,9 +106,8 @@ impl Seat {
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
     ///
     /// # Ordering
-    /// A znode that a list has just shown, by the time the session is known to count and after the last
-    /// event that the component has heard of, is not read
-    /// first: it is watched right behind the answer, and if it is gone by then, the claim is lost.
+    /// A znode that the last thing asked for, a recent list, has shown is not read first. It is watched right
+    /// behind the answer; if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let found = self.find_to_claim(path).await?;
         let mut claimed = [found];
@@ -223,14 +222,12 @@ impl Seat {
             parent(&znode.path) == Some(directory) && names.iter().any(|it| it == name)
         };
         let shown = self.ledger().contenders().find(|znode| is_listed(znode)).map(|it| it.czxid);
-        if let Some(czxid) = shown {
-            self.claims().shown = Some((czxid, sent));
-        }
+        self.claims().shown = shown.map(|czxid| (czxid, sent));
     }
 
-    /// Notes that the component hears of an event. What a list has shown before that may have gone before
-    /// the event, and another contender may hold by now.
-    pub(crate) fn note_event(&self) {
+    /// Forgets what a list has shown, as the component asks for something else or hears of an event: by
+    /// that it may learn that another contender has gone, and its own may have gone before that one.
+    pub(crate) fn forget_shown(&self) {
         self.claims().shown = None;
     }
 

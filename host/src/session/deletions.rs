@@ -68,7 +68,8 @@ impl Deletions {
         }
     }
 
-    /// A znode of that name is about to be created again: what is told of the name is told of the new one.
+    /// A znode of that name is about to be created again: from now on an event of the name is about the new
+    /// znode.
     pub(super) fn forget(&mut self, path: &str) {
         if self.done.remove(path) {
             self.in_order.retain(|it| **it != *path);

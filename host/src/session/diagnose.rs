@@ -21,10 +21,15 @@ const STEP: Duration = Duration::from_secs(2);
 /// 1.3 is over for the client before the server has judged it.
 const COMPLAINT: Duration = Duration::from_millis(500);
 
-/// Tries every host of a connect string, all at a time; answers what is wrong with each.
+/// Tries every host of a connect string, all at a time; answers what is wrong with each, by its name
+/// if there are several.
 pub(super) async fn diagnose(hosts: &str, tls: Option<&Tls>, blocking: &Handle) -> String {
     let hosts = hosts.split('/').next().unwrap_or_default().split(',').map(str::trim);
-    let probes = hosts.filter(|host| !host.is_empty()).map(async |host| {
+    let hosts: Vec<&str> = hosts.filter(|host| !host.is_empty()).collect();
+    if let [host] = *hosts {
+        return probe(host, tls.cloned(), blocking).await;
+    }
+    let probes = hosts.into_iter().map(async |host| {
         let finding = probe(host, tls.cloned(), blocking).await;
         format!("{host}: {finding}")
     });

@@ -49,7 +49,8 @@ impl Seat {
     /// # Errors
     /// As [`submit`](Seat::submit), and `Invalid` for a claim that the writes do not create. If a
     /// znode of the claim is gone when it is read, the writes were made and the claim is lost:
-    /// `NoNode` of the part that created it, and [`until_claim_lost`](Seat::until_claim_lost) tells.
+    /// `NoNode` of the part that created it, and [`until_claim_lost`](Seat::until_claim_lost) tells. If it
+    /// cannot be read, the claim is lost as well, and the outcome is unknown.
     ///
     /// # Cancellation
     /// The writes may have been made. Nothing is claimed, and an earlier claim stands as long as

@@ -99,7 +99,7 @@ impl NamedZnodes {
 
     /// Whether that very znode was made by another create than the one of this participant that is open:
     /// by another participant's, or by an earlier one of its own, whose znode the janitor may be deleting.
-    /// Of a create whose znode another participant has found, no other znode is.
+    /// Once another participant has found the znode of a create, no other znode belongs to that create.
     pub(super) fn is_anothers(&self, path: &str, seat: SeatId, czxid: i64) -> bool {
         let by_path = self.lock();
         let mut creations = by_path.get(path).into_iter().flatten();

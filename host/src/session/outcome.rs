@@ -19,6 +19,9 @@ use super::tickets::{Ticket, writes};
 /// on which it comes would take everybody's requests along, again and again.
 const ATTEMPTS: usize = 10;
 
+/// How many sequential znodes may have gone between the list and the look, at most.
+const MOST_GONE: usize = 64;
+
 /// What one znode says of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
@@ -184,7 +187,7 @@ impl Seat {
         match stat.filter(is_it) {
             Some(_) => Sign::Surely(Happened::Yes),
             // It may have been created, and be gone by what was asked for behind that.
-            None if batch.iter().flat_map(writes).any(|it| it.deletes(path)) => Sign::Nothing,
+            None if is_deleted_behind(path, batch) => Sign::Nothing,
             None => Sign::Likely(Happened::No),
         }
     }
@@ -265,16 +268,19 @@ impl Seat {
     /// Those of the children that the server has named after `path` which this transaction has created.
     async fn made_by(&self, zxid: i64, path: &str) -> Result<Vec<(String, Stat)>, Failure> {
         let mut children = self.numbered(path).await?;
-        // Counters grow with the transactions, so few looks find the place, whatever came behind it.
-        let (mut low, mut high) = (0, children.len());
+        // As long as they do not wrap, counters grow with the transactions: few looks find the place,
+        // whatever came behind it.
+        let (mut low, mut high, mut gone) = (0, children.len(), 0);
         while low < high {
             let middle = low.midpoint(high);
             let Some(child) = children.get(middle) else { break };
             match self.core.stat(child).await? {
                 Some(stat) if stat.czxid < zxid => low = middle + 1,
                 Some(_) => high = middle,
-                // It has gone meanwhile.
+                // Where many go while this looks, it is not worth while.
+                None if gone == MOST_GONE => return Ok(Vec::new()),
                 None => {
+                    gone += 1;
                     children.remove(middle);
                     high -= 1;
                 }
@@ -284,8 +290,8 @@ impl Seat {
         for child in children.drain(low..) {
             match self.core.stat(&child).await? {
                 Some(stat) if stat.czxid == zxid => made.push((child, stat)),
-                Some(_) => break,
-                None => {}
+                None if gone < MOST_GONE => gone += 1,
+                _ => break,
             }
         }
         Ok(made)
@@ -307,6 +313,13 @@ impl Seat {
         numbered.sort_unstable();
         Ok(numbered.into_iter().map(|(_, it)| child(above, &it)).collect())
     }
+}
+
+/// Whether the batch deletes the znode behind its create.
+fn is_deleted_behind(path: &str, batch: &[Request]) -> bool {
+    let mut writes = batch.iter().flat_map(writes);
+    writes.by_ref().find(|write| write.creates(path));
+    writes.any(|write| write.deletes(path))
 }
 
 fn stat_of(seen: &Seen, path: &str) -> Option<Stat> {

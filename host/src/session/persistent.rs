@@ -56,6 +56,9 @@ impl Persistent {
     }
 }
 
+/// In how many round trips, before one write is refused.
+const MOST_ROUNDS: usize = 16;
+
 /// How much a write counts: nothing, unless it creates a persistent znode.
 pub(super) fn persistent_room(write: &Write) -> usize {
     match write {
@@ -85,9 +88,9 @@ impl Seat {
         if more == 0 || self.persistent().count + more <= most {
             return Ok(());
         }
-        // Once through all of them: those that stay may be the oldest.
-        let laps = self.persistent().in_order.len().div_ceil(LOOKED_UP);
-        for _ in 0..laps {
+        // The oldest may be the very ones that are still there. Where many are, the next write goes on.
+        let all = self.persistent().in_order.len().div_ceil(LOOKED_UP);
+        for _ in 0..all.min(MOST_ROUNDS) {
             // Boxed, as it is rare: a future has room for every branch.
             Box::pin(self.look_up_oldest()).await?;
             if self.persistent().count + more <= most {

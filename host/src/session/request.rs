@@ -102,6 +102,11 @@ pub enum Write {
 }
 
 impl Write {
+    /// Whether it creates that very znode.
+    pub(super) fn creates(&self, path: &str) -> bool {
+        matches!(self, Write::Create { path: it, mode: CreateMode::Ephemeral, .. } if it == path)
+    }
+
     /// Whether it deletes that znode.
     pub(super) fn deletes(&self, path: &str) -> bool {
         matches!(self, Write::Delete { path: it, .. } if it == path)

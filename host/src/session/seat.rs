@@ -120,6 +120,7 @@ impl Seat {
     }
 
     async fn read(&self, request: Request) -> Result<Reply, Failure> {
+        self.forget_shown();
         // Paid before it is asked for: a watch that nobody paid for could break the session.
         let watched = watched(&request).map(|(kind, path)| (kind, path.to_owned()));
         let charge = watched.as_ref().map(|(kind, path)| self.account.charge(*kind, path));
@@ -202,9 +203,12 @@ impl Seat {
                 (Ok(Reply::Multi(written)), _) => self.note_looked(written, looked.iter().cloned()),
                 (Ok(Reply::Children(names, ..)), Some(directory)) => {
                     self.note_shown(&directory, names, sent);
+                    continue;
                 }
                 _ => {}
             }
+            // What was done behind a list speaks against it.
+            self.forget_shown();
         }
         let paid = answers.into_iter().zip(watched).map(|(answer, path)| match path {
             Some(path) => {

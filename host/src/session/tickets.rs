@@ -29,11 +29,10 @@ pub(super) enum Ticket<'a> {
 }
 
 impl Ticket<'_> {
-    /// Whether what became of the write can be found out afterwards.
-    pub(super) fn tells(&self) -> bool {
+    /// Whether the write is about a znode that tells what became of it, or of a write before it.
+    pub(super) fn speaks(&self) -> bool {
         match self {
-            Ticket::Creates { .. } | Ticket::Sets { .. } => true,
-            Ticket::Deletes { own, .. } => own.is_some(),
+            Ticket::Creates { .. } | Ticket::Sets { .. } | Ticket::Deletes { .. } => true,
             Ticket::Persists { .. } => false,
         }
     }

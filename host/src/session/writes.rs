@@ -36,13 +36,15 @@ impl Seat {
         behind: Vec<Request>,
         giving_up: GivingUp,
     ) -> Result<Exchanged<'_>, Failure> {
+        self.forget_shown();
         self.before_sending(&requests, giving_up).await?;
         let tickets = self.open_tickets(&requests, giving_up).await?;
-        // Kept for the case that a reply is lost, as far as its outcome can be found out.
+        // Kept for the case that a reply is lost, as far as the outcome can be found out of this request, or
+        // of one before it that this one may have undone.
         let kept: Vec<_> = requests
             .iter()
             .zip(&tickets)
-            .map(|(request, tickets)| tickets.iter().any(Ticket::tells).then(|| request.clone()))
+            .map(|(request, tickets)| tickets.iter().any(Ticket::speaks).then(|| request.clone()))
             .collect();
         let reads: Vec<bool> = requests.iter().map(|request| writes(request).is_empty()).collect();
         let mut all = requests;

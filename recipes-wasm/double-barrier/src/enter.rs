@@ -51,7 +51,9 @@ pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
                 if has_members(number)? {
                     return Err(refusal(number, size, there));
                 }
-                number = succeed(number, Old::Close, size)?;
+                // What is no generation's data is left alone: nobody waits there.
+                let old = if there.is_some() { Old::Close } else { Old::Keep };
+                number = succeed(number, old, size)?;
                 continue;
             }
             (Arrival::Succeed { old }, _) => {

@@ -273,3 +273,26 @@ async fn lose_the_first_write_of_a_pipeline() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn what_a_pipeline_creates_and_deletes_is_not_created_a_second_time() -> Result<()> {
+    let room = Room::open(LONG_TIMEOUT).await?;
+    room.admin.create(&room.path, b"").await?;
+    let seat = room.seat();
+    for (number, cut) in [Cut::Reset, Cut::Fin].into_iter().enumerate() {
+        let path = format!("{}/{number}", room.path);
+        room.proxy.clear_log();
+        // Both are done, and neither reply comes.
+        let of = |opcode| Match::opcode(opcode).under(&path);
+        room.proxy.inject(of(Opcode::Create2), Action::DropReply);
+        room.proxy.inject(of(Opcode::Delete), Action::DropReplyAndCut(cut));
+        let create = Request::Write(create_one(&path, CreateMode::Ephemeral));
+        let answers = seat.pipeline(vec![create, Request::Write(delete_one(&path))]).await?;
+        ensure!(matches!(answers.first(), Some(Err(Failure::OutcomeUnknown))), "{answers:?}");
+        let creates = room.proxy.requests(&Match::opcode(Opcode::Create2).under(&path));
+        assert_eq!(creates.len(), 1, "{cut:?}");
+    }
+    seat.retire().await;
+    assert_eq!(room.admin.children(&room.path).await?, Vec::<String>::new());
+    Ok(())
+}
