@@ -7,7 +7,7 @@
 //! | question | file |
 //! |---|---|
 //! | where does the host listen? | `socket.rs`, `tcp.rs` |
-//! | how long does a connection live? | `connection.rs` |
+//! | how long does a connection live? | `connection.rs`, `far_end.rs` |
 //! | who calls, and may they? | `caller.rs`, `gate.rs`, `desk.rs` |
 //! | which request goes where? | `routes.rs` |
 //! | what keeps the participant of an app, and what ends it? | `attendance.rs` |
@@ -54,6 +54,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "command-line")]
+pub(crate) use body::LONGEST as LONGEST_TIMEOUT;
 pub use desk::Served;
 pub use socket::{BindError, default_socket};
 

@@ -54,10 +54,10 @@ pub async fn run(
     let epochs = Arc::new(epochs);
     let apps = Tasks::on(Handle::current());
     if let Some(config) = api {
-        // Three for each app: two of its connection, and its process, which is not seen over TCP; one more
-        // where both ways are open.
+        // Three for each app on the socket: two of its connection, one of its process. Two for each over TCP,
+        // which has places of its own.
         let most = descriptors::raise();
-        let each = if config.http.is_some() { 4 } else { 3 };
+        let each = if config.http.is_some() { 5 } else { 3 };
         let wanted = u64::from(config.connections) * each;
         if let Some(most) = most.filter(|most| *most < wanted) {
             tracing::warn!(

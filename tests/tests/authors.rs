@@ -224,7 +224,11 @@ fn the_sdk_of_a_recipe_is_renewed_and_nothing_else_of_it() -> Result<()> {
 fn what_is_no_recipe_is_told_before_anything_is_compiled() -> Result<()> {
     let shop = Workshop::open()?;
     let work = shop.path();
-    check_refused(&shop.run("wok build nowhere")?, 78, &["nowhere", "Cargo.toml", "`wok new`"]);
+    check_refused(
+        &shop.run("wok build nowhere")?,
+        78,
+        &["nowhere", "no such directory", "`wok new`"],
+    );
     check_refused(&shop.run("wok build")?, 78, &["Cargo.toml", "`wok new`"]);
     let with_change = |name: &str, change: &dyn Fn(&Path) -> Result<()>| -> Result<Done> {
         shop.report(&format!("wok --output json new {name}"))?;

@@ -23,7 +23,7 @@ pub(super) const MOST: usize = 3 << 19;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The longest duration that an app can ask for. An app that means for ever leaves the duration out.
-const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(crate) const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The body as JSON; null if the request has no body.
 pub(super) async fn read(request: Request<Body>) -> Result<Value, Problem> {

@@ -68,6 +68,14 @@ impl Credentials {
         self.uid().is_some_and(|uid| uid == 0 || uid == own)
     }
 
+    /// Who it is, as `allow` names it.
+    pub(super) fn in_words(&self) -> String {
+        match self {
+            Credentials::Local { uid, gid, .. } => format!("user {uid} with group {gid}"),
+            Credentials::Remote => "a caller from elsewhere".to_owned(),
+        }
+    }
+
     /// Whether it may take part in a recipe that allows these.
     pub(super) fn may_use(&self, allow: &Allow) -> bool {
         match self {

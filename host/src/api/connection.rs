@@ -28,7 +28,7 @@ const BUFFER: usize = 16 << 10;
 /// How long a connection that is refused may take to read why.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
 
-/// How long after its end a connection is given up that has not seen the end itself.
+/// How long hyper has to notice that the caller has gone before the connection is dropped.
 const UNSEEN: Duration = Duration::from_millis(500);
 
 /// How long a connection has to take what is left when nobody is served any more.

@@ -52,8 +52,9 @@ impl Desk {
         match caller.may_use(&served.allow) {
             true => Ok((join, served)),
             false => Err(Problem::forbidden(format!(
-                "this user may not use the recipe {name}: name its uid or gid in `allow` of \
-                 [recipes.{name}]"
+                "{} may not use the recipe {name}: name its uid or gid in `allow` of \
+                 [recipes.{name}]; of a process only its own group counts, not its further ones",
+                caller.in_words()
             ))),
         }
     }

@@ -41,6 +41,7 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
     let session = format!("{:#x}", presence.session());
     let mut next = Some(Happening::new("joined").with("session", session));
     let mut alive = ticks(alive);
+    let mut given_up = std::pin::pin!(until_given_up(&desk));
     let mut is_over = false;
     while !is_over || next.is_some() {
         // Cancel-safe: what is next is kept until there is a place for it, notices stay queued.
@@ -61,7 +62,7 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
                 next = Some(Happening::alive(follower.dropped()));
             }
             // The last to be told is the end, unless somebody does not read.
-            () = until_given_up(&desk), if next.is_some() => return,
+            () = &mut given_up, if next.is_some() => return,
         }
     }
 }
@@ -79,12 +80,10 @@ async fn until_all_ended(desk: &Desk) {
     desk.epochs.registry().until_empty().await;
 }
 
-/// Sends a line. False if nobody reads.
-async fn is_read(desk: &Desk, lines: &mpsc::Sender<Bytes>, line: Bytes) -> bool {
-    tokio::select! {
-        sent = lines.send(line) => sent.is_ok(),
-        () = until_given_up(desk) => false,
-    }
+/// Completes when a caller that reads has been told all of that.
+async fn until_all_told(desk: &Desk) {
+    until_all_ended(desk).await;
+    tokio::time::sleep(LAST_WORDS).await;
 }
 
 /// `GET /v1/events`
@@ -101,6 +100,7 @@ pub(super) async fn of_all(
         tokio::select! {
             () = follow_all(&ours, told, &caller, alive, &lines) => {}
             () = lines.closed() => {}
+            () = until_all_told(&ours) => {}
         }
     });
     Ok(response)
@@ -132,7 +132,7 @@ async fn follow_all(
             () = until_all_ended(desk) => return,
             _ = alive.tick() => Happening::alive(dropped).line_of_all(),
         };
-        if !is_read(desk, lines, line).await {
+        if lines.send(line).await.is_err() {
             return;
         }
     }
@@ -179,6 +179,7 @@ pub(super) async fn log(
         tokio::select! {
             () = read_log(&ours, &options, &lines) => {}
             () = lines.closed() => {}
+            () = until_all_told(&ours) => {}
         }
     });
     Ok(response)
@@ -187,7 +188,7 @@ pub(super) async fn log(
 async fn read_log(desk: &Desk, options: &LogOptions, lines: &mpsc::Sender<Bytes>) {
     let (last, mut next) = desk.logbook.read(options.lines);
     for line in last {
-        if !is_read(desk, lines, line).await {
+        if lines.send(line).await.is_err() {
             return;
         }
     }
@@ -204,7 +205,7 @@ async fn read_log(desk: &Desk, options: &LogOptions, lines: &mpsc::Sender<Bytes>
             },
             () = until_all_ended(desk) => return,
         };
-        if !is_read(desk, lines, line).await {
+        if lines.send(line).await.is_err() {
             return;
         }
     }

@@ -13,6 +13,7 @@ use super::answer::json_response;
 use super::attendance::{Attendance, Opening, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
+use super::connection::LAST_WORDS;
 use super::desk::Desk;
 use super::join::{app_of, arguments, owner_of};
 use super::problem::Problem;
@@ -101,10 +102,10 @@ async fn respond(
 }
 
 /// What a call is told that was not answered. One that has ended its participant is told how, which is
-/// known when the participant has ended.
+/// known when the participant has ended. What depends on the claim may hold that up, and then it is not told.
 pub(super) async fn unanswered(error: &CallError, attendance: &Attendance) -> Problem {
     if matches!(error, CallError::Ended) {
-        attendance.ended.cancelled().await;
+        tokio::time::timeout(LAST_WORDS, attendance.ended.cancelled()).await.ok();
     }
     let standing = attendance.participant.presence().standing();
     Problem::of_call(error, standing.ending.as_ref())

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::exit::Failure;
 use super::joining::{self, stopping};
 use super::output::Printer;
+use crate::api::LONGEST_TIMEOUT;
 use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, path};
 use crate::guest::values;
 use crate::modules::stock_names;
@@ -62,7 +63,8 @@ impl DaemonCall {
             recipe: self.recipe.clone(),
             operation: self.operation.clone(),
             arguments: self.arguments.clone(),
-            timeout: self.wait,
+            // The daemon takes no longer one; `until` limits the wait all the same.
+            timeout: self.wait.filter(|wait| *wait <= LONGEST_TIMEOUT),
             owner: self.owner.clone(),
             purpose,
         };
@@ -97,8 +99,17 @@ impl DaemonCall {
         }
     }
 
+    /// Whether its caller has said how long it waits.
+    pub(super) fn is_limited(&self) -> bool {
+        self.wait.is_some()
+    }
+
     fn unanswered(&self) -> Failure {
-        Failure::NotAcquired(format!("{}: no answer within --wait", self.in_words()))
+        let why = match self.wait {
+            Some(_) => "no answer within --wait",
+            None => "somebody else has cancelled it",
+        };
+        Failure::NotAcquired(format!("{}: {why}", self.in_words()))
     }
 
     /// That the daemon has no such recipe, if that is what was wrong.

@@ -29,8 +29,8 @@ use crate::tasks::Tasks;
 /// A time in which something can come of an operation.
 fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("that leaves no time to ask; `wok hold` with an operation as \
-                               try-acquire does not stand in line"
+        Duration::ZERO => Err("that leaves no time to ask; so as not to stand in line, use \
+                               `wok hold` with an operation such as try-acquire"
             .to_owned()),
         time => Ok(time),
     }
@@ -43,19 +43,19 @@ pub(super) struct Joining {
     connect: Connect,
 
     /// Give up if nothing has come of the operation after this time, the connection included.
-    #[arg(long, value_name = "DURATION", value_parser = some_time)]
+    #[arg(long, help_heading = "Operation", value_name = "DURATION", value_parser = some_time)]
     wait: Option<Duration>,
 
     /// The module's own configuration: `name=value`, or one JSON object.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(long, help_heading = "Operation", value_name = "NAME=VALUE")]
     config: Vec<String>,
 
     /// What the other contenders are told of us. Default: user, host and process.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, help_heading = "Operation", value_name = "TEXT")]
     owner: Option<String>,
 
     /// Where compiled modules are kept.
-    #[arg(long, value_name = "DIRECTORY", env = "WOK_CACHE_DIR")]
+    #[arg(long, help_heading = "Operation", value_name = "DIRECTORY", env = "WOK_CACHE_DIR")]
     cache_dir: Option<PathBuf>,
 }
 

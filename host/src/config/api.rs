@@ -23,11 +23,11 @@ const KEY_FILE: Key = Key::new("key-file", "\"/etc/wok/api.key\"");
 /// The user alone.
 const DEFAULT_SOCKET_MODE: u32 = 0o600;
 
-/// An app that follows a claim keeps one connection. With the descriptor that tells of its process's
-/// end these take 8,192 of the descriptors that a process of systemd's may have, 524,288.
+/// An app that follows a claim keeps one connection. With the descriptors that tell of its end and of its
+/// process's end these take 12,288 of the descriptors that a process of systemd's may have, 524,288.
 const DEFAULT_CONNECTIONS: u32 = 4_096;
 
-/// Twice as many descriptors, and all participants that an engine has room for.
+/// All participants that an engine has room for, with some to spare.
 const MOST_CONNECTIONS: u32 = 20_000;
 
 /// A token must not be guessed: 32 characters of a random text are 128 bits even in hexadecimal.

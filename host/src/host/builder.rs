@@ -149,7 +149,6 @@ impl Builder {
         let Builder { connect, connect_timeout, participants, sessions, cache, recipes } =
             self.checked()?;
         let memory = recipes.iter().map(|(_, recipe)| recipe.memory()).max().unwrap_or(0);
-        let patience = connect.session_timeout;
         let sessions = Sessions::at_most(sessions);
         let base = Base::new(BaseOptions { participants, memory, cache, connect, sessions })?;
         let joins = recipes.into_iter().map(|(name, recipe)| recipe.load(&name, &base));
@@ -164,7 +163,7 @@ impl Builder {
             participants: Mutex::default(),
         });
         let keeper = Tasks::on(Handle::current());
-        keeper.spawn("host", keep(&shared, patience));
+        keeper.spawn("host", keep(&shared));
         Ok(Host { shared, keeper })
     }
 
@@ -195,7 +194,7 @@ impl Builder {
 
 /// Keeps a session open until the host is to end, and ends everything in order then, or without those
 /// who do not let go of what they hold in time. It keeps nothing alive that ends the host.
-fn keep(shared: &Arc<Shared>, patience: Duration) -> impl Future<Output = ()> + Send + 'static {
+fn keep(shared: &Arc<Shared>) -> impl Future<Output = ()> + Send + 'static {
     let (epochs, refused) = (Arc::clone(&shared.epochs), Arc::clone(&shared.refused));
     let (shutdown, shared) = (shared.shutdown.clone(), Arc::downgrade(shared));
     async move {
@@ -210,6 +209,9 @@ fn keep(shared: &Arc<Shared>, patience: Duration) -> impl Future<Output = ()> + 
             shared.participants().values().filter_map(|it| it.upgrade()).for_each(|it| it.leave());
         }
         let base = epochs.base();
+        // Of the timeouts that the servers have granted, which may be others than was asked for.
+        let granted = epochs.sessions().into_iter().map(|session| session.timing().timeout());
+        let patience = granted.max().unwrap_or_default();
         if timeout(patience, base.shut_down()).await.is_err() {
             tracing::warn!(
                 "not all have let go of what they hold in time: the sessions are closed"

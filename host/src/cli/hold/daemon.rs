@@ -71,7 +71,7 @@ impl Holder<'_> {
                 Ok(Came::Answered { value, goes_on: Some(false) }) => {
                     self.is_to_hold(joined.id(), &value).await?;
                 }
-                Err(Failure::NotAcquired(_)) => {
+                Err(Failure::NotAcquired(_)) if self.call.is_limited() => {
                     let what = self.call.in_words();
                     return Err(Failure::NotAcquired(format!("{what}: not held within --wait")));
                 }

@@ -428,7 +428,7 @@ fn while_held_needs_run_and_time_to_stop() {
         "exec = [\"job\"]\nstop-timeout = »\"4251ms\"",
         "stop-timeout`: 4251ms does not fit into a session timeout of 10s: of that, 3750ms are the \
          margin before the session expires and 2s are two heartbeats",
-        "give at most \"4250ms\", or raise `session-timeout`",
+        "give at most \"4250ms\", or raise the session timeout",
     );
     held(
         "exec = [\"job\"]\nstop-timeout = »\"0s\"",
