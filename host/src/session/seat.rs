@@ -115,12 +115,14 @@ impl Seat {
         match request {
             Request::Write(write) => Ok(Reply::Written(self.write(write).await?)),
             Request::Multi(writes) => Ok(Reply::Multi(self.multi(writes, &[]).await?.0)),
-            read => self.read(read).await,
+            read => {
+                self.forget_shown();
+                self.read(read).await
+            }
         }
     }
 
     async fn read(&self, request: Request) -> Result<Reply, Failure> {
-        self.forget_shown();
         // Paid before it is asked for: a watch that nobody paid for could break the session.
         let watched = watched(&request).map(|(kind, path)| (kind, path.to_owned()));
         let charge = watched.as_ref().map(|(kind, path)| self.account.charge(*kind, path));
