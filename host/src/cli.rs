@@ -137,12 +137,10 @@ pub fn main() -> ExitCode {
 
 /// The error of a command line, with what the usual mistakes need.
 fn with_tip(mut error: clap::Error) -> clap::Error {
-    let takes_command = |error: &clap::Error| {
-        error.get(ContextKind::Usage).is_some_and(|usage| usage.to_string().contains("<COMMAND>"))
-    };
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let tip = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word)))
-            if !word.starts_with('-') && takes_command(&error) =>
+            if !word.starts_with('-') && usage.contains("<COMMAND>") =>
         {
             "the command stands behind `--`, as in `wok lock /locks/a -- ./job.sh`"
         }

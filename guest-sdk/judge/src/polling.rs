@@ -67,9 +67,9 @@ pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
 const LATE_US: u64 = 1_000_000;
 
 /// H1 of participants that call and follow: the host calls of a call, and those from its answer to the
-/// next one, are as many as the changes of `what` meanwhile, and shortly before, give reason for, where no fault did. The
-/// calls are in their order, each with who made it; `changes` counts those from one entry to before
-/// another.
+/// next call, are no more than the changes of `what` give reason for, where no fault did. A change counts
+/// for what is asked up to a second after it, as news may be on its way for so long. The calls are in their
+/// order, each with who made it; `changes` counts those from one entry to before another.
 pub fn check_calls(
     case: &Case<'_>,
     calls: &[(&Person<'_>, &Call<'_>)],
@@ -79,9 +79,9 @@ pub fn check_calls(
     found: &mut Vec<Violation>,
 ) {
     for (number, (person, call)) in calls.iter().enumerate() {
-        let later = calls.iter().skip(number + 1).map(|(_, next)| next);
-        let next = later.into_iter().find(|next| next.who == call.who).map(|next| next.invoked);
-        let Some(until) = next.or_else(|| last(case)) else { continue };
+        let next = calls.iter().skip(number + 1).find(|(_, next)| next.who == call.who);
+        let until = next.map(|(_, next)| next.invoked).or_else(|| last(case));
+        let Some(until) = until else { continue };
         let answered = call.answered.map_or(until, |(answered, _)| answered);
         for (from, until) in [(call.invoked, answered), (answered, until)] {
             let timeout = case.truth.longest_timeout_us();

@@ -12,7 +12,8 @@ pub struct Heard {
     pub at: usize,
     /// Which participant.
     pub who: ParticipantId,
-    /// The zxid that made the revision; 0 where there is none to compare, as without a directory.
+    /// The zxid of the transaction that made the revision. It is 0 where the directory does not exist;
+    /// then it is not compared with others.
     pub revision: u64,
     /// How it hears.
     pub how: How,

@@ -35,8 +35,8 @@ impl FarEnd {
         loop {
             match stream.ready(Interest::READABLE).await {
                 Ok(ready) if ready.is_read_closed() => return,
-                // Something was sent, which is for others to read. Saying that there was nothing to read
-                // has the next event waited for.
+                // Something was sent, which hyper reads. An answer of `try_io` that nothing can be read
+                // clears the readiness, so that `ready` waits for the next event; it says nothing else.
                 Ok(_) => {
                     let nothing = || Err::<(), _>(ErrorKind::WouldBlock.into());
                     stream.try_io(Interest::READABLE, nothing).ok();

@@ -101,10 +101,11 @@ async fn respond(
     }
 }
 
-/// What a call is told that was not answered. One that has ended its participant is told how, which is
-/// known when the participant has ended. What depends on the claim may hold that up, and then it is not told.
+/// What a call is told that was not answered. A call that has ended its participant is told how the
+/// participant ended, as soon as that is known.
 pub(super) async fn unanswered(error: &CallError, attendance: &Attendance) -> Problem {
     if matches!(error, CallError::Ended) {
+        // What depends on the claim may hold the end up; then the caller is told that it has ended.
         tokio::time::timeout(LAST_WORDS, attendance.ended.cancelled()).await.ok();
     }
     let standing = attendance.participant.presence().standing();

@@ -59,7 +59,13 @@ pub(super) struct HoldOptions {
     joining: Joining,
 
     /// The signal that asks the command to stop.
-    #[arg(long, help_heading = "Command", value_name = "SIGNAL", default_value = "TERM", value_parser = parsed::<StopSignal>)]
+    #[arg(
+        long,
+        help_heading = "Command",
+        value_name = "SIGNAL",
+        default_value = "TERM",
+        value_parser = parsed::<StopSignal>
+    )]
     stop_signal: StopSignal,
 
     /// How long the command then has until it is killed. Default: a tenth of the session timeout.

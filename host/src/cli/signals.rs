@@ -26,8 +26,8 @@ const LEFT_ALONE: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::QUIT];
 /// Signals that wait at most; more in that short a time say nothing new.
 const MOST_WAITING: usize = 32;
 
-/// Receives signals from now on, instead of dying of them. Those that the parent has wok ignore stay
-/// ignored, if they are what a parent means by that.
+/// Receives signals from now on, instead of dying of them; but HUP, INT and QUIT stay ignored where the
+/// parent has wok ignore them.
 ///
 /// # Errors
 /// The operating system refuses a handler.

@@ -123,8 +123,8 @@ pub(super) fn one(
 ) -> (String, Value) {
     let violations = &verdict.violations;
     let mut text = format!(
-        "{}{module}: {} operations, {} succeeded, {} grants, {} of the faults struck a host call, {:.1} \
-         simulated seconds\n\
+        "{}{module}: {} operations, {} succeeded, {} grants, {} of the faults struck a host \
+         call, {:.1} simulated seconds\n\
          history {}\n",
         gaps.text(),
         verdict.tally.operations,

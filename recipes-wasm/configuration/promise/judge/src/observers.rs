@@ -49,8 +49,8 @@ fn heard<'a>(case: &Case<'_, 'a>, who: ParticipantId) -> Vec<Heard<'a>> {
         (Answer::Observed(revision), Some(when)) if matches!(call.asked, Asked::Observe) => {
             let mut during = heard.iter().filter(|event| event.when > call.invoked);
             let overtaken_by = during.find(|event| event.revision > Some(*revision));
-            // What was told first of what comes after an answer says that the answer was ready by then:
-            // events and answers reach a participant by ways of their own.
+            // An event of a later revision shows that the answer was ready by then. The answer may reach
+            // its caller after the event, because events and answers have ways of their own.
             let when = overtaken_by.map_or(when, |event| when.min(event.when));
             Some(Heard { when, revision: Some(*revision), key: None, is_event: false })
         }
