@@ -7,7 +7,7 @@ use wok_judge::history::{Entry, ParticipantId, What};
 use wok_judge::{Case, Moment, Violation};
 
 use crate::Made;
-use crate::group::{Group, Member};
+use crate::group::{Group, Member, State};
 
 /// The members of that name and session that were created between two entries, and when. Another
 /// participant of the host may have had the name before.
@@ -134,8 +134,9 @@ fn is_withdrawn(case: &Case<'_>, made: &Made<'_, '_>) -> bool {
     meanwhile.into_iter().any(is_it)
 }
 
-/// G5: at the revision that an update is answered, which was made during the call, the member says
-/// what it was given to say.
+/// G5: at the revision that an update is answered, the member says what it was given to say. That
+/// revision was made during the call; or it is older, and the member has said the same since then: an
+/// update that was withdrawn may have arrived, and the next one of the same text finds it there.
 pub(super) fn check_updates(
     calls: &[Made<'_, '_>],
     group: &Group<'_>,
@@ -148,8 +149,12 @@ pub(super) fn check_updates(
         let state = fence_of(value).and_then(|revision| group.at_revision(revision, at));
         let says =
             |member: &Member<'_>| member.session == session && member.data == data.as_bytes();
-        let is_right =
-            state.is_some_and(|it| it.from.at > invoked && it.members.values().any(says));
+        let since = |it: &State<'_>| {
+            group
+                .during(it.from.at, invoked.max(it.from.at) + 1)
+                .all(|it| it.members.values().any(says))
+        };
+        let is_right = state.is_some_and(since);
         if is_right {
             continue;
         }

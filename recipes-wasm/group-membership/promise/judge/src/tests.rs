@@ -327,6 +327,25 @@ fn g5_an_update_that_was_not_made_is_rejected() {
 }
 
 #[test]
+fn g5_an_update_may_find_that_a_withdrawn_one_has_arrived() {
+    let mut story = one();
+    story.invoke_with(1, "update", json!({ "data": "y" })).answer(1, Outcome::Cancelled);
+    story.say(1, "a", "y");
+    let arrived = story.newest_zxid();
+    story.invoke_with(1, "update", json!({ "data": "y" })).answer_value(1, json!(arrived));
+    check_good(&story);
+}
+
+#[test]
+fn g5_an_update_that_was_overwritten_before_it_was_asked_for_is_rejected() {
+    let mut story = one();
+    story.say(1, "a", "y");
+    let overwritten = story.newest_zxid();
+    story.say(1, "a", "z").invoke_with(1, "update", json!({ "data": "y" }));
+    check(story.answer_value(1, json!(overwritten)), "G5");
+}
+
+#[test]
 fn g6_who_waits_for_a_name_that_is_free_is_rejected() {
     let mut story = one();
     story.ask_to_join(2, "a").go(1, "a").wait(LONG_MS).push(What::Calm);
