@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::core::{Core, child};
 use super::deletions::Deleting;
@@ -32,6 +33,8 @@ pub(super) struct Job {
     pub(super) entry: Entry,
     /// Told when the znode is gone for certain, or cannot be deleted.
     pub(super) done: oneshot::Sender<()>,
+    /// Until it is dropped the participant has something to clean up.
+    pub(super) _under_way: TaskTrackerToken,
 }
 
 /// Works until the session is lost or nobody can send jobs any more.
@@ -84,8 +87,8 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
     match outcome {
         Ok(()) => {}
         // A lost session takes its ephemeral znodes with it, sooner or later: nobody is told that this
-        // one is gone.
-        Err(Failure::SessionLost) => return,
+        // one is gone. The clean-up is not over before the loss is known to all.
+        Err(Failure::SessionLost) => return core.lost().cancelled().await,
         Err(failure) => tracing::error!(
             znode = %job.entry, %failure,
             "an ephemeral znode could not be deleted: it stays until this session ends"

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
+use tokio_util::task::TaskTracker;
 
 use super::ahead::Ahead;
 use super::bounds::PIPELINE;
@@ -70,6 +71,8 @@ pub struct Seat {
     pub(super) claims_changed: Notify,
     /// What runs only while the claim is held.
     pub(super) dependents: Dependents,
+    /// The janitor's work for this participant.
+    clean_up: TaskTracker,
     /// The last of another's znodes that was read with a watch.
     ahead: Mutex<Option<Ahead>>,
 }
@@ -88,6 +91,7 @@ impl Seat {
             claims: Mutex::default(),
             claims_changed: Notify::new(),
             dependents: Dependents::default(),
+            clean_up: TaskTracker::new(),
             ahead: Mutex::default(),
         })
     }
@@ -285,8 +289,9 @@ impl Seat {
         self.core.lost().cancelled().await;
     }
 
-    /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain, or the
-    /// session is lost: then it answers why. Dropping the future does not stop the clean-up.
+    /// Hands every znode of the ledger to the janitor. Completes when they are gone for certain, and those
+    /// that the janitor was given before, or the session is lost: then it answers why. Dropping the future
+    /// does not stop the clean-up.
     ///
     /// Until then the session counts as one of which something is held. An app that was told that it holds
     /// relies on the local deadline, also where the server does not answer the deletion.
@@ -295,9 +300,16 @@ impl Seat {
         let entries = self.ledger().drain();
         let gone: Option<Vec<_>> = entries.into_iter().map(|entry| self.discard(entry)).collect();
         let (lost, state) = (self.core.lost().clone(), self.core.state());
+        let clean_up = self.clean_up.clone();
         async move {
             let _claimed = claimed;
-            let all = async { futures_util::future::try_join_all(gone?).await.ok() };
+            let all = async {
+                futures_util::future::try_join_all(gone?).await.ok()?;
+                clean_up.close();
+                clean_up.wait().await;
+                // A job ends also where the session does.
+                (!lost.is_cancelled()).then_some(())
+            };
             if lost.run_until_cancelled(all).await.flatten().is_some() {
                 return None;
             }
@@ -314,7 +326,8 @@ impl Seat {
     pub(super) fn discard(&self, entry: Entry) -> Option<oneshot::Receiver<()>> {
         let (done, gone) = oneshot::channel();
         // A closed channel means that the session is over, and the znode with it.
-        self.core.janitor.send(Job { seat: self.id, entry, done }).ok().map(|()| gone)
+        let job = Job { seat: self.id, entry, done, _under_way: self.clean_up.token() };
+        self.core.janitor.send(job).ok().map(|()| gone)
     }
 }
 
