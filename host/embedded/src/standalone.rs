@@ -26,7 +26,15 @@ pub struct Standalone {
 #[derive(Debug)]
 enum Step {
     Commit(Proposal),
-    Synced { connection: u64 },
+    Synced {
+        connection: u64,
+    },
+    /// A client has come back with its session: it sees what was asked before, its own writes of an
+    /// earlier connection among it.
+    Attached {
+        connection: u64,
+        session_id: i64,
+    },
 }
 
 impl Standalone {
@@ -129,7 +137,7 @@ impl Standalone {
     pub fn prepared(&self) -> impl Iterator<Item = &Proposal> {
         self.queue.iter().filter_map(|step| match step {
             Step::Commit(proposal) => Some(proposal),
-            Step::Synced { .. } => None,
+            Step::Synced { .. } | Step::Attached { .. } => None,
         })
     }
 
@@ -138,7 +146,7 @@ impl Standalone {
     pub fn commit(&mut self, through: i64, now: Now) {
         let is_due = |step: &mut Step| match step {
             Step::Commit(proposal) => proposal.header.zxid <= through,
-            Step::Synced { .. } => true,
+            Step::Synced { .. } | Step::Attached { .. } => true,
         };
         while let Some(step) = self.queue.pop_front_if(is_due) {
             match step {
@@ -148,6 +156,11 @@ impl Standalone {
                     self.leader.committed(&proposal.header);
                 }
                 Step::Synced { connection } => self.member.synced(connection, now),
+                Step::Attached { connection, session_id } => {
+                    // What was asked before may have ended the session.
+                    let is_alive = self.leader.touch(session_id, now);
+                    self.member.attached(connection, is_alive, now);
+                }
             }
             self.carry(now);
         }
@@ -171,7 +184,10 @@ impl Standalone {
                 Upcall::Attach { connection, session_id, timeout_ms } => {
                     let server = self.member.options().server_id;
                     let is_alive = self.leader.attach(session_id, timeout_ms, server, now);
-                    self.member.attached(connection, is_alive, now);
+                    match self.queue.is_empty() {
+                        true => self.member.attached(connection, is_alive, now),
+                        false => self.queue.push_back(Step::Attached { connection, session_id }),
+                    }
                 }
             }
             upcalls.extend(self.member.take_upcalls());
@@ -224,16 +240,21 @@ mod tests {
         server.take_deliveries()
     }
 
-    fn connected() -> Standalone {
-        let mut server = server();
-        server.open(1, SocketAddr::from(([127, 0, 0, 1], 1)), NOW);
+    /// Asks for a session, or for the one of that id again.
+    fn greet(server: &mut Standalone, connection: u64, session_id: i64, password: &[u8]) {
+        server.open(connection, SocketAddr::from(([127, 0, 0, 1], 1)), NOW);
         let mut hello = Writer::new();
         hello.int(0);
         hello.long(0);
         hello.int(5_000);
-        hello.long(0);
-        hello.slice(Some(&[0; 16]));
-        server.receive(1, &hello.finish(), NOW);
+        hello.long(session_id);
+        hello.slice(Some(password));
+        server.receive(connection, &hello.finish(), NOW);
+    }
+
+    fn connected() -> Standalone {
+        let mut server = server();
+        greet(&mut server, 1, 0, &[0; 16]);
         assert_eq!(settle(&mut server).len(), 1);
         server
     }
@@ -290,6 +311,25 @@ mod tests {
         server.tick(Now { elapsed_ms: 5_500, ..NOW });
         assert_eq!(server.prepared().count(), 1);
         assert_eq!(settle(&mut server), [Delivery::Close { connection: 1 }]);
+    }
+
+    #[test]
+    fn who_comes_back_sees_its_own_write_that_was_under_way() {
+        let mut server = connected();
+        let (session_id, _) = server.member.replica().sessions().iter().next().unwrap();
+        let (session_id, passwords) = (*session_id, Passwords::Secret([1; 32]));
+        server.receive(1, &request(1, "/a", 0), NOW);
+        server.disconnected(1);
+        greet(&mut server, 2, session_id, &passwords.of(session_id));
+        server.receive(2, &request(3, "/a", 0), NOW);
+        assert_eq!(server.take_deliveries(), []);
+        let deliveries = settle(&mut server);
+        let [Delivery::Reply { .. }, Delivery::Reply { connection: 2, frame }] = &*deliveries
+        else {
+            panic!("not a welcome and an answer: {deliveries:?}");
+        };
+        // Behind the length, the xid and the zxid: no error.
+        assert_eq!(frame.get(16..20), Some(&[0; 4][..]));
     }
 
     #[test]

@@ -13,6 +13,9 @@ const LOCK: &str = "wok.lock";
 const VERSION: &str = "version-2";
 const UNFINISHED: &str = "unfinished";
 
+/// What Apache ZooKeeper appends to the name of a snapshot that it compresses.
+const COMPRESSED: [&str; 2] = [".gz", ".snappy"];
+
 /// How long a lock may be held by nobody but a process that this one has just started: the new
 /// process has a copy of every open file, a server's that ended meanwhile among them, until it runs
 /// its program.
@@ -100,6 +103,19 @@ impl DataDir {
     /// [`FilesError::Io`].
     pub fn snapshots(&self) -> Result<Vec<i64>, FilesError> {
         self.zxids("snapshot")
+    }
+
+    /// The newest snapshot that Apache ZooKeeper has compressed, and its zxid.
+    ///
+    /// # Errors
+    /// [`FilesError::Io`].
+    pub fn compressed_snapshot(&self) -> Result<Option<(i64, PathBuf)>, FilesError> {
+        let names = self.names()?;
+        let compressed = names.iter().filter_map(|name| {
+            let plain = COMPRESSED.iter().find_map(|suffix| name.strip_suffix(suffix))?;
+            Some((zxid_of(plain, "snapshot")?, self.version.join(name)))
+        });
+        Ok(compressed.max())
     }
 
     /// Has the names of all files on disk.

@@ -79,6 +79,27 @@ pub enum FilesError {
         /// The txn behind it.
         found: i64,
     },
+    /// Logs without the snapshot that they follow. Apache ZooKeeper does not start with them, either.
+    #[error(
+        "read {}: no snapshot shows what was there before it: put back the snapshots that were \
+         beside it; or, to begin with nothing, move the logs away",
+        path.display()
+    )]
+    NoSnapshot {
+        /// The first log.
+        path: PathBuf,
+    },
+    /// The newest snapshot is one that Apache ZooKeeper has compressed.
+    #[error(
+        "read {}: the snapshot is compressed, and only Apache ZooKeeper can read it: start Apache \
+         ZooKeeper with this directory once more, without `snapshot.compression.method`, so that it \
+         writes one that is not compressed",
+        path.display()
+    )]
+    CompressedSnapshot {
+        /// The snapshot.
+        path: PathBuf,
+    },
     /// A snapshot is not as it was written.
     #[error(
         "read {}: damaged at byte {offset}: {reason}; put back a copy of it, or an older \

@@ -67,8 +67,17 @@ pub fn recover(
     let Snapshot { mut replica, lacks_lists, newest_zxid } =
         newest_snapshot(directory, &mut recovery)?;
     let logs = directory.logs()?;
-    if recovery.snapshot.is_none() && logs.is_empty() {
-        replica = Replica::restored(crate::tree::Tree::new(), Default::default(), first_zxid);
+    if recovery.snapshot.is_none() {
+        match logs.first() {
+            None => {
+                let (tree, sessions) = (crate::tree::Tree::new(), Default::default());
+                replica = Replica::restored(tree, sessions, first_zxid);
+            }
+            Some(first) if *first != 1 && *first != FIRST_OF_AN_ENSEMBLE => {
+                return Err(FilesError::NoSnapshot { path: directory.log(*first) });
+            }
+            Some(_) => {}
+        }
     }
     let needed = first_needed(&logs, replica.last_zxid());
     for zxid in logs.iter().skip(needed) {
@@ -109,9 +118,18 @@ pub fn recover(
     Ok((replica, recovery))
 }
 
+/// The first txn of a new ensemble, whose first leader begins the epoch 1.
+const FIRST_OF_AN_ENSEMBLE: i64 = 0x1_0000_0001;
+
 fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snapshot, FilesError> {
     let mut newest_error = None;
-    for zxid in directory.snapshots()?.into_iter().rev() {
+    let snapshots = directory.snapshots()?;
+    if let Some((zxid, path)) = directory.compressed_snapshot()?
+        && snapshots.last().is_none_or(|newest| *newest < zxid)
+    {
+        return Err(FilesError::CompressedSnapshot { path });
+    }
+    for zxid in snapshots.into_iter().rev() {
         let path = directory.snapshot(zxid);
         match read_snapshot(&path, zxid) {
             Ok(snapshot) => {
@@ -178,9 +196,10 @@ pub fn replay<R: BufRead + Seek>(
     }
 }
 
-/// Every request takes the next zxid; only a new leader of an ensemble begins a new epoch.
+/// Every request takes the next zxid; only a new leader of an ensemble begins a new epoch, with 1.
 fn follows(last: i64, next: i64) -> bool {
-    next == last.wrapping_add(1) || next >> 32 > last >> 32
+    let begins = next & 0xffff_ffff == 1;
+    next == last.wrapping_add(1) || begins && next >> 32 > last >> 32
 }
 
 /// A server that went on where the logs end would give zxids once more that a snapshot shows. A

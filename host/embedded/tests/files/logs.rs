@@ -216,9 +216,39 @@ fn missing_txns_are_refused_unless_a_new_epoch_begins() {
     let error = recover(&directory, 0, u64::MAX).expect_err("a gap");
     let FilesError::MissingTxns { after_zxid: 4, found: 6, .. } = error else { panic!("{error}") };
     fs::remove_file(path).unwrap();
+    // A new epoch's first txn has the number 1.
+    let path = write((1 << 32) + 2);
+    let error = recover(&directory, 0, u64::MAX).expect_err("an epoch without its beginning");
+    assert!(matches!(error, FilesError::MissingTxns { after_zxid: 4, .. }), "{error}");
+    fs::remove_file(path).unwrap();
     write((1 << 32) + 1);
     let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
     assert_eq!(replica.last_zxid(), (1 << 32) + 1);
+}
+
+/// Those of a server whose snapshots are lost, or compressed, would be replayed over an empty tree.
+#[test]
+fn logs_without_the_snapshot_that_they_follow_are_refused() {
+    let log = log();
+    let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
+    let snapshots = directory.snapshots().unwrap();
+    let compressed = directory.snapshot(2).with_extension("2.gz");
+    fs::write(&compressed, b"unreadable").unwrap();
+    let error = recover(&directory, 0, u64::MAX).expect_err("a compressed snapshot, the newest");
+    let FilesError::CompressedSnapshot { path } = error else { panic!("{error}") };
+    assert_eq!(path, compressed);
+    fs::remove_file(compressed).unwrap();
+    for zxid in snapshots {
+        fs::remove_file(directory.snapshot(zxid)).unwrap();
+    }
+    // The log has all that there ever was.
+    recover(&directory, 0, u64::MAX).unwrap();
+    fs::remove_file(directory.snapshot(4)).unwrap();
+    let late = directory.log(3);
+    fs::rename(directory.log(1), &late).unwrap();
+    let error = recover(&directory, 0, u64::MAX).expect_err("no snapshot");
+    let FilesError::NoSnapshot { path } = error else { panic!("{error}") };
+    assert_eq!(path, late);
 }
 
 /// A server that went on from there would count past the highest number.
