@@ -35,9 +35,9 @@
 //! A data directory ([`ServerOptions::data_dir`]) is in Apache ZooKeeper's own formats, see
 //! [`files`]. Stop this server, start Apache ZooKeeper 3.8 with `dataDir` set to the
 //! directory, and it goes on with the same nodes, access lists and sessions; so does this server
-//! with Apache's directory, unless its newest snapshot is compressed. If nodes have a time to live, Apache
-//! ZooKeeper must be told `extendedTypesEnabled=true`, or it takes them for ephemerals of sessions that
-//! have ended.
+//! with Apache's directory, unless only compressed snapshots show a part of it. If nodes have a time to
+//! live, Apache ZooKeeper must be told `extendedTypesEnabled=true`, or it takes them for ephemerals of
+//! sessions that have ended.
 //!
 //! # What is not here
 //! TLS, SASL and `reconfig`. One server cannot show what an ensemble

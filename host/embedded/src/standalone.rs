@@ -30,7 +30,7 @@ enum Step {
         connection: u64,
     },
     /// A client has come back with its session: it sees what was asked before, its own writes of an
-    /// earlier connection among it.
+    /// earlier connection among them.
     Attached {
         connection: u64,
         session_id: i64,

@@ -127,7 +127,10 @@ fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snaps
     if let Some((zxid, path)) = directory.compressed_snapshot()?
         && snapshots.last().is_none_or(|newest| *newest < zxid)
     {
-        return Err(FilesError::CompressedSnapshot { path });
+        let error = FilesError::CompressedSnapshot { path: path.clone() };
+        warn!(%error, "an older snapshot takes its place");
+        recovery.unreadable.push(path);
+        newest_error = Some(error);
     }
     for zxid in snapshots.into_iter().rev() {
         let path = directory.snapshot(zxid);
@@ -211,6 +214,11 @@ fn check_end(
     newest: i64,
 ) -> Result<(), FilesError> {
     let last_zxid = replica.last_zxid();
+    if let Some((zxid, path)) = directory.compressed_snapshot()?
+        && zxid > last_zxid
+    {
+        return Err(FilesError::CompressedSnapshot { path });
+    }
     let begun = directory.snapshots()?.into_iter().filter(|zxid| *zxid <= HIGHEST_ZXID).max();
     let begun = begun.unwrap_or_default();
     let (path, found) = match &recovery.snapshot {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -232,15 +232,26 @@ fn logs_without_the_snapshot_that_they_follow_are_refused() {
     let log = log();
     let directory = Arc::new(DataDir::take(log.scratch.path()).unwrap());
     let snapshots = directory.snapshots().unwrap();
+    // The plain one and the logs have all that the compressed one shows.
     let compressed = directory.snapshot(2).with_extension("2.gz");
     fs::write(&compressed, b"unreadable").unwrap();
-    let error = recover(&directory, 0, u64::MAX).expect_err("a compressed snapshot, the newest");
-    let FilesError::CompressedSnapshot { path } = error else { panic!("{error}") };
-    assert_eq!(path, compressed);
-    fs::remove_file(compressed).unwrap();
+    let (_, recovery) = recover(&directory, 0, u64::MAX).unwrap();
+    assert_eq!(recovery.unreadable, std::slice::from_ref(&compressed));
+    let is_refused = |compressed: &Path| {
+        let error = recover(&directory, 0, u64::MAX).expect_err("a compressed snapshot");
+        let FilesError::CompressedSnapshot { path } = error else { panic!("{error}") };
+        assert_eq!(path, compressed);
+    };
+    // The logs end before it.
+    let beyond = directory.snapshot(9).with_extension("9.gz");
+    fs::write(&beyond, b"unreadable").unwrap();
+    is_refused(&beyond);
+    fs::remove_file(beyond).unwrap();
     for zxid in snapshots {
         fs::remove_file(directory.snapshot(zxid)).unwrap();
     }
+    is_refused(&compressed);
+    fs::remove_file(compressed).unwrap();
     // The log has all that there ever was.
     recover(&directory, 0, u64::MAX).unwrap();
     fs::remove_file(directory.snapshot(4)).unwrap();
