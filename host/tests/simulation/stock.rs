@@ -250,6 +250,14 @@ fn a_member_does_not_wait_in_a_generation_that_is_given_up() {
     assert_eq!(verdict.tally.grants, 3, "{:?}", verdict.tally);
 }
 
+/// Found by seed 609,712: a session moves as its turn comes, to a server that does not know yet of the leases
+/// that the one ahead in the queue has taken.
+#[test]
+fn who_moves_as_its_turn_comes_takes_no_permit_too_many() {
+    let verdict = played("semaphore", include_str!("moves_as_its_turn_comes.toml"));
+    assert_eq!(verdict.violations, []);
+}
+
 /// A call that waits until the component has been woken does not wait longer than its caller.
 #[test]
 fn a_call_that_waits_for_a_wake_is_over_at_its_deadline() {

@@ -114,9 +114,11 @@ impl Terms {
 /// What the first in the queue does next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// There are enough: take them, as long as the number of permits is that of this version.
+    /// There are enough: take them, as long as the data are of this version.
     Take {
-        /// The version of the data that say how many permits there are.
+        /// How many permits there are.
+        permits: u32,
+        /// The version of the data that say so.
         version: i32,
     },
     /// Too few are left.
@@ -169,7 +171,7 @@ pub(crate) fn decide(wanted: u32, terms: Terms, found: Option<&Leases>) -> Step 
             Step::Store { permits, version: Some(*version) }
         }
         Some(leases) if wanted <= permits.saturating_sub(leases.taken) => {
-            Step::Take { version: leases.version }
+            Step::Take { permits, version: leases.version }
         }
         Some(_) => Step::Wait,
     }
@@ -260,10 +262,10 @@ mod tests {
 
     #[test]
     fn permits_are_taken_all_or_none() {
-        check(1, leases(3, 0), Step::Take { version: 7 });
-        check(1, leases(3, 2), Step::Take { version: 7 });
+        check(1, leases(3, 0), Step::Take { permits: 3, version: 7 });
+        check(1, leases(3, 2), Step::Take { permits: 3, version: 7 });
         check(1, leases(3, 3), Step::Wait);
-        check(2, leases(3, 1), Step::Take { version: 7 });
+        check(2, leases(3, 1), Step::Take { permits: 3, version: 7 });
         check(2, leases(3, 2), Step::Wait);
         check(3, leases(3, 1), Step::Wait);
     }
@@ -302,7 +304,8 @@ mod tests {
         let refused = Refusal::Differs { stated: 3, stored: 4 };
         assert_eq!(decide(1, Terms::Stated(3), Some(&found)), Step::Refuse(refused));
         for terms in [Terms::Open, Terms::Stated(4), Terms::Stated(3).agreed()] {
-            assert_eq!(decide(1, terms, Some(&found)), Step::Take { version: 7 }, "{terms:?}");
+            let take = Step::Take { permits: 4, version: 7 };
+            assert_eq!(decide(1, terms, Some(&found)), take, "{terms:?}");
         }
         assert_eq!(Terms::Open.agreed(), Terms::Open);
     }

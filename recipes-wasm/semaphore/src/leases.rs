@@ -3,8 +3,8 @@
 
 use wok_sdk::participant::{self, Fence};
 use wok_sdk::zookeeper::{
-    self, Contents, CreateMode, Error, MultiError, Reply, Request, VersionRequest, Watch,
-    WatchRequest, Write, get_children, get_data, multi, set_data,
+    self, Contents, CreateMode, Error, MultiError, Reply, Request, SetDataRequest, VersionRequest,
+    Watch, WatchRequest, Write, get_children, get_data, multi, set_data,
 };
 use wok_sdk::{Contender, Named, Naming, Own, names, reads};
 
@@ -30,7 +30,7 @@ pub(crate) struct Permits {
 pub(crate) enum Taken {
     /// They are held.
     Permits(Permits),
-    /// The number of permits has changed since it was read. The place is still there.
+    /// The number was written since it was read. The place is still there.
     Changed(Own),
 }
 
@@ -114,19 +114,24 @@ pub(crate) fn set(permits: u32, version: Option<i32>) -> Result<bool, Error> {
 
 /// Takes so many permits in exchange for the place in the queue, in one transaction: the leases are
 /// there, and claimed, in the moment in which the next in the queue has its turn. `version` is that of
-/// the data that say how many permits there are.
+/// the data that say how many `permits` there are.
 ///
-/// Nobody but the first in the queue creates leases, and in that transaction this place is still there:
-/// so there are no more leases than were read before.
-pub(crate) fn take(place: Own, wanted: u32, version: i32) -> Result<Taken, Error> {
+/// Nobody but the first in the queue creates leases, and in that transaction this place is still there.
+/// Still the leases may have been read before the one ahead took its own: a session that moves as its turn
+/// comes may be shown what another server knows, which may be less than the event told that said so. (What
+/// a server tells by an event does not count as seen by the client: before ZooKeeper 3.9 an event carries
+/// no zxid. A leader that is cut off answers even a `sync`.) So each transaction writes the number once
+/// more: its version tells of every lease that was created since it was read.
+pub(crate) fn take(place: Own, wanted: u32, permits: u32, version: i32) -> Result<Taken, Error> {
     let Some(lease) = LEASE.in_the_place_of(place.contender()) else {
         return Err(Error::Other(format!("{}: no place in a queue", place.path())));
     };
     let paths: Vec<String> = (1..=wanted).map(|number| path(&lease, number)).collect();
     let owner = participant::owner();
     let gone = VersionRequest { path: place.path().to_owned(), version: None };
-    let number = VersionRequest { path: DIRECTORY.to_owned(), version: Some(version) };
-    let mut writes = vec![Write::Delete(gone), Write::Check(number)];
+    let (path_of_number, data) = (DIRECTORY.to_owned(), Stored::data(permits).to_vec());
+    let number = SetDataRequest { path: path_of_number, data, version: Some(version) };
+    let mut writes = vec![Write::Delete(gone), Write::SetData(number)];
     writes.extend(paths.iter().map(|path| Named::write(path, owner.as_bytes())));
     // Before the request: its caller may withdraw while it is under way.
     let leases: Vec<Named> = paths.iter().cloned().map(Named::of).collect();

@@ -9,8 +9,8 @@
 //!    its metadata how many leases: one read, without a list. Only where there are too few permits are
 //!    both watched.)
 //! 4. If there are no more leases than permits, leave the queue: the lease is held. (One transaction
-//!    deletes the place in the queue, checks that the number of permits is the one that was read, and
-//!    creates as many leases as were asked for.)
+//!    deletes the place in the queue, writes the number of permits once more if nobody has since it was
+//!    read, and creates as many leases as were asked for.)
 //! 5. Otherwise wait for a change, and go to 3.
 //!
 //! Release: delete the leases.
@@ -126,7 +126,7 @@ fn take_in_turn(wanted: u32, terms: &mut Terms) -> Result<Permits, Error> {
             *terms = terms.agreed();
         }
         match step {
-            Step::Take { version } => match leases::take(own, wanted, version)? {
+            Step::Take { permits, version } => match leases::take(own, wanted, permits, version)? {
                 Taken::Permits(permits) => return Ok(permits), // 2, 4
                 Taken::Changed(place) => own = place,
             },
