@@ -29,7 +29,7 @@ mod far_end;
 mod gate;
 mod host;
 mod join;
-mod json;
+pub(crate) mod json;
 mod lines;
 pub mod openapi;
 mod operations;

@@ -106,7 +106,8 @@ async fn a_server_with_a_data_directory_tells_what_it_has_recovered_and_what_it_
     assert_eq!(recovered["last-zxid"], 3);
     let admin = Admin::connect(&address).await?;
     assert!(admin.stat("/b").await?.is_some());
-    server.signal(Signal::TERM)?;
+    // As when its terminal is closed.
+    server.signal(Signal::HUP)?;
     assert_eq!(server.ended().await?.code(), Some(0));
 
     let people = Program::wok()?
@@ -139,7 +140,7 @@ async fn a_log_that_was_cut_is_refused_and_nobody_is_told_that_nothing_is_lost()
             .arg(&data)
             .run()
             .await?;
-        assert_eq!(ended.code(), Some(69), "{ended:?}");
+        assert_eq!(ended.code(), Some(78), "{ended:?}");
         let said = &ended.stderr;
         assert!(said.contains(&log.display().to_string()) && said.contains(says), "{said}");
         assert!(said.contains("put back a copy") && !said.contains("nobody was told"), "{said}");
@@ -295,8 +296,10 @@ async fn a_daemon_logs_in_words_and_not_as_its_code_has_them() -> Result<()> {
     let (_directory, config) = election("volunteer")?;
     let daemon = Program::wok()?.arg("run").arg(&config).start()?;
     daemon.wait_for_text("leading").await?;
-    daemon.signal(Signal::TERM)?;
+    // As when its terminal is closed.
+    daemon.signal(Signal::HUP)?;
     let ended = daemon.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
     assert!(ended.stderr.contains("standing in line"), "{}", ended.stderr);
     assert!(ended.stderr.contains("the module tells"), "{}", ended.stderr);
     for debug in ["Waiting {", "Emitted {", "Held {", "Some("] {

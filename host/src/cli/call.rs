@@ -73,7 +73,7 @@ async fn ask(client: &Client, call: &DaemonCall, printer: &Printer) -> Result<Va
             Err(failure) => break Err(failure),
         }
     };
-    daemon_call::leave(joined).await;
+    signals::unless_asked_to_end(&mut signals, daemon_call::leave(joined)).await;
     if holds && answered.is_ok() {
         printer.remark(GIVEN_UP);
     }
@@ -86,7 +86,7 @@ async fn call(joining: &Joining, target: &Target, printer: &Printer) -> Result<V
         .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
     ready.open_session(&mut signals, printer).await?;
     let outcome = call_on(&ready, target, &mut signals, printer).await;
-    ready.close().await;
+    signals::unless_asked_to_end(&mut signals, ready.close()).await;
     outcome
 }
 
@@ -106,7 +106,8 @@ async fn call_on(
     let caller = Caller { participant: &participant, target, printer };
     let mut ending = None;
     let answered = caller.answer(call, &mut follower, &mut ending, signals, &withdrawn).await;
-    leave(&participant, &mut follower, |notice| note_end(&mut ending, notice)).await;
+    let leaving = leave(&participant, &mut follower, |notice| note_end(&mut ending, notice));
+    signals::unless_asked_to_end(signals, leaving).await;
     let what = target.in_words();
     match answered? {
         Ok(Answer { value: Ok(value), claim, .. }) => {

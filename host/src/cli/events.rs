@@ -4,6 +4,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 
 use super::api::Daemon;
@@ -25,6 +26,7 @@ use crate::plain_text;
     wok events --output json | jq 'select(.event == \"lost\")'")]
 pub(super) struct Arguments {
     /// Only this participant, by its id or the beginning of it, as `wok ps` shows it.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     participant: Option<String>,
 
     /// Go on until Ctrl-C. It always does; `wok logs` has the same option.

@@ -122,11 +122,11 @@ impl HoldOptions {
         let outcome = match self.stop_timeout(session.timing()) {
             Ok(stop_timeout) => {
                 let command = self.with_stop_timeout(command, stop_timeout);
-                join_and_run(&ready, &target, command, signals, printer).await
+                join_and_run(&ready, &target, command, &mut signals, printer).await
             }
             Err(failure) => Err(failure),
         };
-        ready.close().await;
+        signals::unless_asked_to_end(&mut signals, ready.close()).await;
         outcome
     }
 
@@ -166,7 +166,7 @@ async fn join_and_run(
     ready: &Ready,
     target: &Target,
     command: GuardedCommand,
-    mut signals: mpsc::Receiver<Signal>,
+    signals: &mut mpsc::Receiver<Signal>,
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
     let Joined { participant, mut follower, .. } = ready.join().await?;
@@ -177,11 +177,12 @@ async fn join_and_run(
     };
     let recipe = target.module.name();
     let contender = Contender { participant, operation: target.operation.clone(), recipe, printer };
-    let outcome = match contender.acquire(&mut follower, attempt, &mut signals).await {
+    let outcome = match contender.acquire(&mut follower, attempt, signals).await {
         Ok(held) => contender.run(ready.tasks(), &mut follower, &held, command, signals).await,
         Err(failure) => Err(failure),
     };
-    leave(&contender.participant, &mut follower, drop).await;
+    let leaving = leave(&contender.participant, &mut follower, drop);
+    signals::unless_asked_to_end(signals, leaving).await;
     outcome
 }
 
@@ -249,12 +250,12 @@ impl Contender<'_> {
         follower: &mut Follower,
         held: &Held,
         command: GuardedCommand,
-        mut signals: mpsc::Receiver<Signal>,
+        signals: &mut mpsc::Receiver<Signal>,
     ) -> Result<ExitCode, Failure> {
         self.printer.held(&self.recipe, held);
         let program = program(&command);
         let (instruct, instructions) = mpsc::channel(1);
-        let passing_on = pass_on(&mut signals, instruct);
+        let passing_on = pass_on(signals, instruct);
         let tell = |notice: &Notice| match notice {
             Notice::Held(held) => self.printer.held(&self.recipe, held),
             notice => self.printer.notice(&self.recipe, notice),

@@ -17,6 +17,7 @@ use super::daemon_call::{DaemonCall, GRACE};
 use super::exit::Failure;
 use super::output::Printer;
 use super::way::{Typed, Way};
+use crate::api::json::Unambiguous;
 use crate::base::{Base, BaseOptions, Sessions, user_cache};
 use crate::config::spell_duration;
 use crate::epochs::{Epochs, Joined};
@@ -291,7 +292,8 @@ impl Ready {
         joined.map_err(|error| Failure::Unreachable(error.to_string()))
     }
 
-    /// Closes the session. The participant has left by then.
+    /// Closes the session. The participant has left by then, or a signal has cut that short: what it had
+    /// goes with the session.
     pub(super) async fn close(&self) {
         self.epochs.close().await;
     }
@@ -343,12 +345,14 @@ fn fits(ty: &ValueType, value: &Value) -> bool {
     }
 }
 
-/// Reads `name=value` pairs, or one JSON object. A value that is no JSON is a string.
+/// Reads `name=value` pairs, or one JSON object. A value that is no JSON is a string. No key is given
+/// twice.
 pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
     if let [text] = texts
         && text.trim_start().starts_with('{')
     {
         return serde_json::from_str(text)
+            .map(|Unambiguous(object)| object)
             .map_err(|error| Failure::Usage(format!("the {what} is no JSON object: {error}")));
     }
     let mut object = serde_json::Map::new();
@@ -356,7 +360,14 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
         let (name, value) = text.split_once('=').ok_or_else(|| {
             Failure::Usage(format!("{what} {text:?}: write name=value, or one JSON object"))
         })?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        let value = match serde_json::from_str(value) {
+            Ok(Unambiguous(value)) => value,
+            // It is JSON, and says two things.
+            Err(error) if serde_json::from_str::<Value>(value).is_ok() => {
+                return Err(Failure::Usage(format!("{what} {name}: {error}")));
+            }
+            Err(_) => Value::String(value.to_owned()),
+        };
         if object.insert(name.to_owned(), value).is_some() {
             return Err(Failure::Usage(format!("{what} {name} is given twice: give it once")));
         }

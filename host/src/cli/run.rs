@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
-use rustix::process::Signal;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wok_embedded::{Server, ServerOptions};
@@ -90,7 +89,7 @@ async fn serve(prepared: Prepared, logbook: Arc<Logbook>) -> Result<ExitCode, Fa
     let stopping = shutdown.clone();
     watchers.spawn("shutdown", async move {
         while let Some(signal) = signals.recv().await {
-            if matches!(signal, Signal::TERM | Signal::INT) {
+            if signals::ends(signal) {
                 tracing::info!("stopping");
                 stopping.cancel();
             }

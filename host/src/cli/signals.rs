@@ -50,6 +50,35 @@ pub(super) fn receive(tasks: &Tasks) -> io::Result<mpsc::Receiver<Signal>> {
     Ok(receiver)
 }
 
+/// Whether the signal asks this process to end: by an operator, from the terminal, or as the terminal
+/// goes.
+pub(super) fn ends(signal: Signal) -> bool {
+    matches!(signal, Signal::TERM | Signal::INT | Signal::HUP | Signal::QUIT)
+}
+
+/// Waits for what a command does last, unless a signal asks it to end: what it had then goes with its
+/// lease, or with its session.
+pub(super) async fn unless_asked_to_end(
+    signals: &mut mpsc::Receiver<Signal>,
+    last: impl Future<Output = ()>,
+) {
+    let asked = async {
+        while let Some(signal) = signals.recv().await {
+            if ends(signal) {
+                return tracing::warn!(
+                    "told to end before all was given up; what is left times out"
+                );
+            }
+        }
+        std::future::pending().await
+    };
+    // Cancel-safe: it is the last thing.
+    tokio::select! {
+        () = last => {}
+        () = asked => {}
+    }
+}
+
 /// The set of signals that a process ignores, by the text of its status.
 fn ignored(status: &str) -> u64 {
     let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -3,14 +3,15 @@
 mod recovered;
 
 use std::error::Error;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rustix::process::Signal;
 use serde_json::json;
+use wok_embedded::files::FilesError;
 use wok_embedded::{Server, ServerOptions, ServerVersion, StartError};
 
 use super::connect::duration;
@@ -144,7 +145,7 @@ impl Arguments {
             // Cancel-safe: signals stay queued, a stopped server stays stopped.
             tokio::select! {
                 Some(signal) = signals.recv() => {
-                    if matches!(signal, Signal::TERM | Signal::INT) {
+                    if signals::ends(signal) {
                         break;
                     }
                 }
@@ -170,6 +171,30 @@ pub(super) async fn start(options: ServerOptions) -> Result<Server, Failure> {
             StartError::Listen { .. } => "; give another address with --listen, or port 0",
             _ => "",
         };
-        Failure::Unreachable(format!("cannot serve ZooKeeper: {error}{cause}{remedy}"))
+        let text = format!("cannot serve ZooKeeper: {error}{cause}{remedy}");
+        match may_pass(&error) {
+            true => Failure::Unreachable(text),
+            false => Failure::Config(text),
+        }
     })
+}
+
+/// Whether the server may start another time with the same settings.
+fn may_pass(error: &StartError) -> bool {
+    match error {
+        StartError::NoAddress => false,
+        // What an operator has to change, and nothing else, stays as it is.
+        StartError::Files(FilesError::Io { cause, .. }) => !matches!(
+            cause.kind(),
+            ErrorKind::NotFound
+                | ErrorKind::PermissionDenied
+                | ErrorKind::NotADirectory
+                | ErrorKind::IsADirectory
+                | ErrorKind::AlreadyExists
+                | ErrorKind::ReadOnlyFilesystem
+                | ErrorKind::InvalidInput
+        ),
+        StartError::Files(error) => matches!(error, FilesError::Locked { .. }),
+        _ => true,
+    }
 }

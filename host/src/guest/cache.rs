@@ -68,7 +68,11 @@ pub(super) fn apply(config: &mut Config, cache: &CompileCache) -> Result<(), Cac
             config.cache(Some(cache));
         }
         // Nothing but time is lost without it.
-        Err(error @ (CacheError::Reachable { .. } | CacheError::Io { .. })) => {
+        Err(
+            error @ (CacheError::Untrusted { .. }
+            | CacheError::Reachable { .. }
+            | CacheError::Io { .. }),
+        ) => {
             tracing::warn!(%error, "modules are compiled anew at each start");
         }
         Err(error) => return Err(error),

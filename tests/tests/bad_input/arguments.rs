@@ -100,6 +100,10 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&hold(&[], &["acquire", "weight"]), &["write name=value, or one JSON object"]).await?;
     check(&hold(&[], &["acquire", "{"]), &["no JSON object"]).await?;
     check(&hold(&[], &["acquire", "a=1", "a=2"]), &["argument a is given twice"]).await?;
+    for twice in ["{\"a\": 1, \"a\": 2}", "b={\"a\": 1, \"a\": 2}"] {
+        check(&hold(&[], &["acquire", twice]), &["the key \"a\" is given twice"]).await?;
+    }
+    check(&["events", ""], &["[PARTICIPANT]"]).await?;
     check(&hold(&[], &["revoke", "{\"path\": 42}"]), &["expected a string"]).await?;
     check(&["zookeeper", "--tick-time", "1ms"], &["--tick-time", "50ms or more"]).await?;
     check(&hold(&["--config", "format"], &["acquire"]), &["config \"format\"", "name=value"])

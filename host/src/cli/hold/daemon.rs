@@ -19,6 +19,7 @@ use crate::cli::exit::{self, Failure, LossInWords};
 use crate::cli::output::Printer;
 use crate::cli::signals;
 use crate::client::{Client, Event, Joined, Keeping, Listed, Purpose, path};
+use crate::clock::Boottime;
 use crate::guardian::{GuardedCommand, KillReason, Outcome};
 use crate::holding::{EndsBy, Terms, run_guarded};
 use crate::session::Held;
@@ -35,10 +36,14 @@ pub(super) async fn hold(
     let mut joined = call.join(client, Purpose::Hold, &mut signals).await?;
     let holder = Holder { client, call, printer };
     let outcome = match holder.acquire(&mut joined, &mut signals).await {
-        Ok(held) => holder.run(&mut joined, &held, command, signals).await,
+        Ok(held) => holder.run(&mut joined, &held, command, &mut signals).await,
         Err(failure) => Err(failure),
     };
-    daemon_call::leave(joined).await;
+    // A daemon that said nothing until the deadline is not waited for: it ends the participant when it
+    // finds that the stream is closed.
+    if !joined.tenure().deadline().is_some_and(Boottime::has_passed) {
+        signals::unless_asked_to_end(&mut signals, daemon_call::leave(joined)).await;
+    }
     outcome
 }
 
@@ -95,7 +100,7 @@ impl Holder<'_> {
         joined: &mut Joined,
         held: &Held,
         command: GuardedCommand,
-        mut signals: mpsc::Receiver<Signal>,
+        signals: &mut mpsc::Receiver<Signal>,
     ) -> Result<ExitCode, Failure> {
         let recipe = &self.call.recipe;
         let Some(deadline) = joined.tenure().deadline() else {
@@ -115,7 +120,7 @@ impl Holder<'_> {
         // Cancel-safe: the command is awaited to its end, signals only until then.
         let ended = tokio::select! {
             ended = running => ended,
-            never = pass_on(&mut signals, instruct) => match never {},
+            never = pass_on(signals, instruct) => match never {},
         };
         let lost = |loss: LossInWords| {
             self.printer.lost(recipe, &loss);
