@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use wok_judge::people::{End, Person};
+use wok_judge::people::{End, Over, Person};
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Moment, Violation};
 
 use crate::simulation::history::{Left, Outcome, Watches, What};
 
-/// M7: a contender goes with the request that asked for it if that is withdrawn or fails, and with
-/// its participant, while its session goes on; and a lost reply never makes two of one.
+/// M7: a contender goes with the request that asked for it if that is withdrawn or fails, when the claim
+/// of it is given up, and with its participant, while its session goes on; and a lost reply never makes two of one.
 pub(super) fn check_znodes(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for contender in case.truth.contenders() {
         let asker = case.people.asker(contender);
@@ -58,7 +58,12 @@ fn reason_to_go(
         Some(End::Told(when)) => Some((when, format!("participant {} has ended", person.id))),
         Some(End::Killed(_)) | None => None,
     };
-    failed.into_iter().chain(ended).min_by_key(|(from, _)| *from)
+    let released = case.people.beliefs_of(person.id).find_map(|belief| {
+        let is_it = belief.contender.is_some_and(|it| it.created == contender.created);
+        let (when, _) = belief.over.filter(|(_, how)| is_it && *how == Over::Released)?;
+        Some((when, format!("participant {} has given it up", person.id)))
+    });
+    failed.into_iter().chain(ended).chain(released).min_by_key(|(from, _)| *from)
 }
 
 /// The ephemeral znodes of sessions whose participants have all ended.

@@ -1,5 +1,6 @@
 //! How items go.
 
+use wok_judge::history::{Outcome, What};
 use wok_judge::people::Call;
 use wok_judge::{Case, Violation};
 
@@ -24,6 +25,63 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, most: Option<u64>, found: &m
             }
         }
     }
+}
+
+/// Q3: what is acknowledged is gone, and does not come back to another consumer.
+pub(super) fn check_acknowledged(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+    for call in case.people.calls() {
+        let Some((answered, Outcome::Ok { .. })) = call.answered else { continue };
+        let acknowledged: Vec<&Item<'_>> = match call.operation {
+            "ack" => log.items.iter().filter(|item| is_held(case, item, call)).collect(),
+            "ack-item" => named(case, log, call).into_iter().collect(),
+            _ => continue,
+        };
+        for item in acknowledged {
+            if item.gone.is_none_or(|gone| gone.when.at > answered.at) {
+                let (who, operation) = (call.who, call.operation);
+                let sentence = format!(
+                    "{} is still there, and the `{operation}` of participant {who} was answered",
+                    item.path
+                );
+                found.push(Violation::new("Q3", answered.at, sentence).by([who]));
+            }
+        }
+    }
+}
+
+/// Whether the participant that calls has the item then: what a take was withdrawn from is not its own.
+fn is_held(case: &Case<'_>, item: &Item<'_>, call: &Call<'_>) -> bool {
+    let by = |id| case.people.calls().iter().find(|taking| taking.id == id);
+    item.claims.iter().any(|claim| {
+        let is_its_own = claim.by.and_then(by).is_some_and(|taking| {
+            let is_answered = matches!(taking.answered, Some((_, Outcome::Ok { .. })));
+            taking.who == call.who && is_answered && !was_given_up(case, taking, call)
+        });
+        let at = call.invoked.at;
+        is_its_own && claim.since.at < at && claim.until.is_none_or(|until| until.at > at)
+    })
+}
+
+/// Whether the participant gave up what it took between the two calls: that may take its time.
+fn was_given_up(case: &Case<'_>, taking: &Call<'_>, call: &Call<'_>) -> bool {
+    let between = taking.invoked.at + 1..call.invoked.at;
+    case.people.calls().iter().any(|it| {
+        it.who == call.who
+            && ["ack", "reject"].contains(&it.operation)
+            && between.contains(&it.invoked.at)
+    })
+}
+
+/// The item that a call of `ack-item` names, by its path or its name.
+fn named<'l, 'a>(case: &Case<'_>, log: &'l Log<'a>, call: &Call<'_>) -> Option<&'l Item<'a>> {
+    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
+        return None;
+    };
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let asked = name(arguments.get("item")?.as_str()?);
+    let mount = case.people.person(call.who)?.mount;
+    let is_it = |item: &&Item<'_>| item.queue == mount && name(item.path) == asked;
+    log.items.iter().rev().filter(|item| item.put.at < call.invoked.at).find(is_it)
 }
 
 fn wrong(
@@ -72,7 +130,6 @@ fn wrong(
 
 /// The fence that a call of `ack-item` names.
 fn fence(case: &Case<'_>, call: &Call<'_>) -> Option<i64> {
-    use wok_judge::history::What;
     let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
         return None;
     };

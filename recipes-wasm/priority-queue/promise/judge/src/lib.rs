@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | Q1 | `puts`, `takes` | an acknowledged put is not in the queue as it was put in, or somebody takes what nobody has put in |
 //! | Q2 | `takes` | an item that was removed at its taking is told to somebody else than the one who took it, or to nobody though that one was answered |
-//! | Q3 | `takes`, `ends` | an item is told without a claim of its own, with a wrong number of attempts, or is removed by somebody else than the one who has it |
+//! | Q3 | `takes`, `ends` | an item is told without a claim of its own, with a wrong number of attempts, is removed by somebody else than the one who has it, or stays though it was acknowledged |
 //! | P1 | `order`, `takes` | an item is taken while a more urgent one, or an older one as urgent, is there and was when the queue was listed |
 //! | Q5 | `puts` | a put that is not acknowledged puts in more than once, or a part; or somebody is answered that nobody knows |
 //! | Q6 | `ends` | an item is a dead letter before its time, or without being kept, or is taken after its time |
@@ -52,7 +52,10 @@ impl Judge for PriorityQueueJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         ("Q1", "what is put in is in the queue as it was, until somebody has taken it"),
         ("Q2", "an item that is removed when it is taken is told to the one who took it"),
-        ("Q3", "an item that is claimed is its consumer's, and goes by its consumer's word alone"),
+        (
+            "Q3",
+            "an item that is claimed is its consumer's, and goes by its consumer's word alone, for good",
+        ),
         ("P1", "nothing is taken while something more urgent is there, or as urgent and older"),
         ("Q5", "a put that is not acknowledged is in the queue once or not at all"),
         ("Q6", "an item that was taken as often as it may be is kept as a dead letter"),
@@ -75,6 +78,7 @@ impl Judge for PriorityQueueJudge {
         puts::check(&case, &log, &mut found);
         takes::check(&case, &log, &mut found);
         ends::check(&case, &log, self.max_attempts, &mut found);
+        ends::check_acknowledged(&case, &log, &mut found);
         order::check(&case, &log, &mut found);
         beliefs::check(&case, "M5", "M5", &mut found);
         leftovers::check(&case, &log, &mut found);

@@ -333,6 +333,20 @@ fn a_claim_goes_with_what_ends_it() {
 }
 
 #[test]
+fn what_is_acknowledged_and_stays_is_rejected() {
+    let mut queue = Queue::new();
+    queue.put(1, "a").take(2, 0);
+    queue.story.invoke(2, "ack").tell(2, Told::Released { path: claim(0) });
+    queue.delete(2, claim(0)).story.answer(2, NOTHING);
+    check(&queue, "Q3", "still there");
+    let mut queue = Queue::new();
+    queue.put(1, "a").take(2, 0);
+    queue.story.invoke_with(3, "ack-item", json!({ "item": item(0), "fence": 1 }));
+    queue.story.answer(3, NOTHING);
+    check(&queue, "Q3", "still there");
+}
+
+#[test]
 fn a_place_goes_with_its_wait() {
     let mut queue = Queue::new();
     queue.ask(2).look(2).stand(2).story.answer(2, Outcome::Cancelled);

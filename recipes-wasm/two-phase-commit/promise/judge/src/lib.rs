@@ -3,7 +3,7 @@
 //! | id | pass | broken if |
 //! |---|---|---|
 //! | T1 | `agreement` | somebody is told an outcome that is not the transaction's decision, or before it is made |
-//! | T2 | `validity` | a transaction commits without the vote of each site, or aborts without a reason |
+//! | T2 | `validity` | a transaction is not the one that was asked for, commits without the vote of each site, or aborts without a reason |
 //! | T3 | `validity` | a decision or a vote is written again, or a vote after the decision |
 //! | T4 | `termination` | somebody waits on for a decision that is made, can be made, or is due |
 //! | T5 | `agreement` | a status shows a vote that was not cast, or another time in doubt than there was |
@@ -53,7 +53,11 @@ pub struct CommitJudge;
 impl Judge for CommitJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         ("T1", "all who are told the outcome of a transaction are told the same"),
-        ("T2", "it commits only if all its sites have voted so, and aborts only for a reason"),
+        (
+            "T2",
+            "it asks what its coordinator says, commits only if all its sites have voted so, and aborts \
+             only for a reason",
+        ),
         ("T3", "a vote and a decision are written once, and no vote comes after the decision"),
         (
             "T4",
@@ -80,6 +84,7 @@ impl Judge for CommitJudge {
             .collect();
         let mut found = Vec::new();
         agreement::check(&case, &calls, &log, "T1", "T5", &mut found);
+        validity::check_terms(&case, &arguments, &log, "T2", &mut found);
         validity::check_reasons(&case, &log, "T2", &mut found);
         validity::check_once(&log, "T3", &mut found);
         termination::check(&case, &calls, "T4", &mut found);

@@ -22,13 +22,14 @@ pub(crate) struct Tx<'a> {
     pub(crate) path: &'a str,
     pub(crate) created: Moment,
     /// The session that created it.
-    session: i64,
+    pub(crate) session: i64,
     /// The earliest moment at which its creation may have been stamped. The leader stamps a write when the
     /// request comes, and the log's moment is when most servers have it: much later, where the leader is cut
     /// off. It cannot be before the call.
     stamped_us: u64,
     pub(crate) within_us: u64,
     pub(crate) sites: Vec<&'a str>,
+    pub(crate) payload: Option<&'a [u8]>,
     /// What was written to the sites' znodes, in order.
     pub(crate) votes: Vec<Vote<'a>>,
     /// What was written as the decision, in order, and its word.
@@ -65,6 +66,7 @@ impl<'a> Tx<'a> {
             stamped_us: created.us,
             within_us,
             sites: lines.collect(),
+            payload: None,
             votes: Vec::new(),
             decisions: Vec::new(),
             deaths: Vec::new(),
@@ -133,6 +135,9 @@ impl<'a> Tx<'a> {
                 let word = text.split_once('\n').map_or(text, |(word, _)| word);
                 self.decisions.push((when, word));
             }
+            (None, Change::Created { data, .. }) if below == "payload" => {
+                self.payload = Some(data.bytes());
+            }
             (Some(("present", site)), Change::Created { .. }) => {
                 self.registrations.push((when.at, site));
             }
@@ -144,7 +149,7 @@ impl<'a> Tx<'a> {
     fn stamp(&mut self, asked: &Asked<'_, '_>) {
         let within_us = self.within_us;
         self.stamped_us = asked.first_us("begin", self.session, self.created, |arguments| {
-            let within_ms = arguments.get("within-ms").and_then(Value::as_u64);
+            let within_ms = arguments.get("within-ms").and_then(number);
             within_ms.map(|ms| ms.saturating_mul(1000)) == Some(within_us)
         });
         for vote in &mut self.votes {
@@ -234,6 +239,11 @@ impl<'a> Log<'a> {
     pub(crate) fn find(&self, mount: &str, transaction: &str) -> Option<&Tx<'a>> {
         self.txs.get([mount, transaction].concat().as_str())
     }
+}
+
+/// A number of 64 bits, which may be written as a text of digits.
+pub(crate) fn number(value: &Value) -> Option<u64> {
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 /// What was asked for.

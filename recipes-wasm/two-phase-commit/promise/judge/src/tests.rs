@@ -292,6 +292,25 @@ fn t5_the_time_in_doubt_is_counted_from_when_the_leader_may_have_stamped_the_vot
 }
 
 #[test]
+fn t2_a_transaction_that_is_not_the_one_that_was_asked_for_is_rejected() {
+    let begin = |sites: Value, payload: &str, within_ms: u64, told: &str| {
+        let mut story = Story::new();
+        let terms = json!({ "sites": sites, "payload": payload, "within-ms": within_ms });
+        let data = Data::from(b"p".to_vec());
+        let payload = Change::Created { path: path("/payload"), ephemeral_owner: 0, data };
+        story.invoke_with(1, "begin", terms).begun().commit(session(1), vec![payload]);
+        story.answer(1, ok(json!(told)));
+        story
+    };
+    let asked = || json!(["b", "a"]);
+    assert_breaks(&verdict(&begin(asked(), "p", WITHIN_MS, "/tx-7-1").entries), &[]);
+    check(&begin(json!(["a", "b", "c"]), "p", WITHIN_MS, "/tx-7-1"), "T2");
+    check(&begin(asked(), "q", WITHIN_MS, "/tx-7-1"), "T2");
+    check(&begin(asked(), "p", WITHIN_MS + 1, "/tx-7-1"), "T2");
+    check(&begin(asked(), "p", WITHIN_MS, "/tx-7-2"), "T2");
+}
+
+#[test]
 fn c1_votes_are_those_that_were_asked_for() {
     let mut story = Story::new();
     check(story.begun().ask_to_vote(2, "a", "commit").voted(2, "b", "commit"), "C1");

@@ -1,11 +1,49 @@
 //! Why a transaction was decided as it was, and that what is written is written once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use wok_judge::history::{FaultKind, What};
+use serde_json::Value;
+use wok_judge::history::{CallId, FaultKind, Outcome, What};
 use wok_judge::{Case, Violation};
 
-use crate::log::{self, Log, Tx};
+use crate::log::{self, Log, Tx, number};
+
+/// T2: a transaction asks the sites, with the payload and the time, that its coordinator gave it: the votes
+/// of other sites would be no reason to commit.
+pub(super) fn check_terms(
+    case: &Case<'_>,
+    arguments: &BTreeMap<CallId, &Value>,
+    log: &Log<'_>,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for call in case.people.calls().iter().filter(|call| call.operation == "begin") {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let (Some(person), Some(path)) = (case.people.person(call.who), value.as_str()) else {
+            continue;
+        };
+        let Some(terms) = arguments.get(&call.id) else { continue };
+        let is_as_asked = |tx: &Tx<'_>| {
+            let sites = terms.get("sites").and_then(Value::as_array).into_iter().flatten();
+            let asked: BTreeSet<_> = sites.filter_map(Value::as_str).collect();
+            let within_ms = terms.get("within-ms").and_then(number);
+            let payload = terms.get("payload").and_then(Value::as_str).map(str::as_bytes);
+            (call.invoked.at..answered.at).contains(&tx.created.at)
+                && tx.session == person.session
+                && tx.sites.iter().copied().collect::<BTreeSet<_>>() == asked
+                && within_ms.map(|ms| ms.saturating_mul(1000)) == Some(tx.within_us)
+                && payload.is_none_or(|payload| tx.payload == Some(payload))
+        };
+        if !log.find(person.mount, path).is_some_and(is_as_asked) {
+            let sentence = format!(
+                "the `begin` of participant {} was answered {path}, which is not what it asked for",
+                call.who
+            );
+            let violation = Violation::new(id, answered.at, sentence);
+            found.push(violation.involving([call.invoked.at]).by([call.who]));
+        }
+    }
+}
 
 /// T2: a commit has the votes of all sites, and an abort has a reason.
 pub(super) fn check_reasons(
