@@ -11,15 +11,26 @@ runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
 [[ $EUID != 0 ]] || runtime=/run/wok
 socket=${WOK_SOCKET:-$runtime/wok.sock}
 
-# ask METHOD PATH BODY: prints the answer, also where wok answers an error, and fails then.
+# ask METHOD PATH BODY: has the answer in `answer`, also where wok answers an error, and fails then.
 ask() {
-    curl --silent --fail-with-body --unix-socket "$socket" "http://wok/v1/$2" --json "$3" -X "$1"
+    exec 3< <(exec curl --silent --show-error --fail-with-body --unix-socket "$socket" \
+        "http://wok/v1/$2" --json "$3" -X "$1")
+    curl=$!
+    IFS=$'\n' read -r -d '' -u 3 answer
+    local code=0
+    wait "$curl" || code=$?
+    curl='' # Its number may be another process's by now.
+    return "$code"
 }
 
+# A request that nobody waits for any more would take an item for nobody.
+curl='' answer=''
+trap '[[ -z $curl ]] || kill "$curl" 2> /dev/null' EXIT
+
 put() {
-    local item answer
+    local item
     for item in "$@"; do
-        answer=$(ask POST "recipes/$recipe/call/put" "{\"data\": \"$item\"}") || fail 1 "$answer"
+        ask POST "recipes/$recipe/call/put" "{\"data\": \"$item\"}" || fail 1 "$answer"
         echo "put $item"
     done
 }
@@ -27,15 +38,15 @@ put() {
 # Takes one item after another, each with a lease: the item comes back when this script dies and the lease
 # has passed. Work that may take longer renews the lease, as in with-lock.sh.
 take() {
-    local number answer participant item fence
+    local number participant item fence
     for ((number = 0; number != ${1:--1}; number++)); do
-        answer=$(ask POST "recipes/$recipe/join" '{"call": "take", "detached": true, "lease": "1m"}') ||
+        ask POST "recipes/$recipe/join" '{"call": "take", "detached": true, "lease": "1m"}' ||
             fail 1 "$answer"
         participant=$(told participant) item=$(told data) fence=$(told fence)
         # The work may be done twice, so whatever is written to should refuse a fence that is lower than the
         # highest it has seen.
         echo "took $item with fence $fence"
-        answer=$(ask POST "participants/$participant/ack" '{}') || fail 76 "lost: $answer"
+        ask POST "participants/$participant/ack" '{}' || fail 76 "lost: $answer"
         echo "done $item"
         ask DELETE "participants/$participant" ''
     done
@@ -47,7 +58,8 @@ told() {
 }
 
 fail() {
-    echo "$2"
+    # Where curl itself has said what is wrong, there is no answer to print.
+    if (($1 == 76)); then echo "$2"; elif [[ -n $2 ]]; then echo "$2" >&2; fi
     exit "$1"
 }
 

@@ -28,8 +28,21 @@ has_passed() {
     read -r until < "$deadline" && ((${uptime/./}0 + 10 >= until))
 }
 
-give_up() {
+# Whatever ends the script ends the work first. The end of curl closes the connection, and that gives the
+# lock back.
+finish() {
+    end_work
+    kill "$stream" 2> /dev/null
+    rm "$deadline"
+}
+
+end_work() {
     [[ -z $job ]] || { kill -KILL -- "-$job"; wait "$job"; } 2> /dev/null
+    job=''
+}
+
+give_up() {
+    end_work
     echo "lost: $1"
     exit 76
 }
@@ -38,8 +51,7 @@ job='' line='' deadline=$(mktemp)
 exec 3< <(exec curl --silent --show-error --no-buffer --fail-with-body --unix-socket "$socket" \
     "http://wok/v1/recipes/$recipe/join?alive=500ms" --json '{"call": "acquire"}')
 stream=$!
-# The end of curl closes the connection, and that gives the lock back.
-trap 'kill "$stream" 2> /dev/null; rm "$deadline"' EXIT
+trap finish EXIT
 while :; do
     # Until there is a line, every tenth of a second: is the work done, has the deadline passed?
     IFS= read -r -t 0.1 -u 3 part
@@ -51,6 +63,8 @@ while :; do
         exit 0
     elif ((code > 128)); then
         continue
+    elif ((code != 0)) && [[ -z $job && ! -s $deadline ]]; then
+        exit 1 # Nothing was heard of at all, and curl has said why.
     elif ((code != 0)); then
         give_up "the stream broke off"
     fi
