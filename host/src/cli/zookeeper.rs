@@ -3,7 +3,6 @@
 mod recovered;
 
 use std::error::Error;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +10,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use wok_embedded::files::FilesError;
 use wok_embedded::{Server, ServerOptions, ServerVersion, StartError};
 
 use super::connect::duration;
@@ -172,29 +170,9 @@ pub(super) async fn start(options: ServerOptions) -> Result<Server, Failure> {
             _ => "",
         };
         let text = format!("cannot serve ZooKeeper: {error}{cause}{remedy}");
-        match may_pass(&error) {
+        match error.may_pass() {
             true => Failure::Unreachable(text),
             false => Failure::Config(text),
         }
     })
-}
-
-/// Whether the server may start another time with the same settings.
-fn may_pass(error: &StartError) -> bool {
-    match error {
-        StartError::NoAddress => false,
-        // What an operator has to change, and nothing else, stays as it is.
-        StartError::Files(FilesError::Io { cause, .. }) => !matches!(
-            cause.kind(),
-            ErrorKind::NotFound
-                | ErrorKind::PermissionDenied
-                | ErrorKind::NotADirectory
-                | ErrorKind::IsADirectory
-                | ErrorKind::AlreadyExists
-                | ErrorKind::ReadOnlyFilesystem
-                | ErrorKind::InvalidInput
-        ),
-        StartError::Files(error) => matches!(error, FilesError::Locked { .. }),
-        _ => true,
-    }
 }

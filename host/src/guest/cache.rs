@@ -67,15 +67,9 @@ pub(super) fn apply(config: &mut Config, cache: &CompileCache) -> Result<(), Cac
         Ok(cache) => {
             config.cache(Some(cache));
         }
+        Err(error @ CacheError::Unusable { .. }) => return Err(error),
         // Nothing but time is lost without it.
-        Err(
-            error @ (CacheError::Untrusted { .. }
-            | CacheError::Reachable { .. }
-            | CacheError::Io { .. }),
-        ) => {
-            tracing::warn!(%error, "modules are compiled anew at each start");
-        }
-        Err(error) => return Err(error),
+        Err(error) => tracing::warn!(%error, "modules are compiled anew at each start"),
     }
     Ok(())
 }

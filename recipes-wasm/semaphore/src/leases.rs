@@ -117,11 +117,11 @@ pub(crate) fn set(permits: u32, version: Option<i32>) -> Result<bool, Error> {
 /// the data that say how many `permits` there are.
 ///
 /// Nobody but the first in the queue creates leases, and in that transaction this place is still there.
-/// Still the leases may have been read before the one ahead took its own: a session that moves as its turn
-/// comes may be shown what another server knows, which may be less than the event told that said so. (What
-/// a server tells by an event does not count as seen by the client: before ZooKeeper 3.9 an event carries
-/// no zxid. A leader that is cut off answers even a `sync`.) So each transaction writes the number once
-/// more: its version tells of every lease that was created since it was read.
+/// Still the leases may have been read before the one ahead took its own. A session may move to a server
+/// that is behind just as its participant becomes the first, and that server shows fewer leases than there
+/// are. (Before ZooKeeper 3.9 a client does not remember how new the event was that told it of its turn, so
+/// it accepts that server; a leader that is cut off answers even a `sync`.) So each transaction writes the
+/// number once more: its version tells of every lease that was created since the number was read.
 pub(crate) fn take(place: Own, wanted: u32, permits: u32, version: i32) -> Result<Taken, Error> {
     let Some(lease) = LEASE.in_the_place_of(place.contender()) else {
         return Err(Error::Other(format!("{}: no place in a queue", place.path())));

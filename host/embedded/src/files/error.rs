@@ -89,7 +89,7 @@ pub enum FilesError {
         /// The first log.
         path: PathBuf,
     },
-    /// The newest snapshot is one that Apache ZooKeeper has compressed.
+    /// Apache ZooKeeper has compressed a snapshot, and the other files do not show all that it shows.
     #[error(
         "read {}: the snapshot is compressed, and only Apache ZooKeeper can read it: start Apache \
          ZooKeeper with this directory once more, without `snapshot.compression.method`, so that it \
@@ -155,6 +155,25 @@ impl FilesError {
             *after_zxid = zxid.max(*after_zxid);
         }
         self
+    }
+
+    /// Whether the same directory may be usable later, without anybody changing the directory or how it is
+    /// named: another server has it, or the system was short of something.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            FilesError::Locked { .. } => true,
+            FilesError::Io { cause, .. } => !matches!(
+                cause.kind(),
+                ErrorKind::NotFound
+                    | ErrorKind::PermissionDenied
+                    | ErrorKind::NotADirectory
+                    | ErrorKind::IsADirectory
+                    | ErrorKind::AlreadyExists
+                    | ErrorKind::ReadOnlyFilesystem
+                    | ErrorKind::InvalidInput
+            ),
+            _ => false,
+        }
     }
 
     /// Names the operation and the file that an error of the system is about.

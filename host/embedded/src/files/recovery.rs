@@ -17,6 +17,9 @@ use super::snapshot_reader::{Snapshot, nobody, read_snapshot};
 use super::snapshot_writer::write_whole_snapshot;
 use crate::replica::Replica;
 
+/// The first txn of a new ensemble, whose first leader begins the epoch 1.
+const FIRST_OF_AN_ENSEMBLE: i64 = 0x1_0000_0001;
+
 /// What a start has found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Recovery {
@@ -118,9 +121,6 @@ pub fn recover(
     Ok((replica, recovery))
 }
 
-/// The first txn of a new ensemble, whose first leader begins the epoch 1.
-const FIRST_OF_AN_ENSEMBLE: i64 = 0x1_0000_0001;
-
 fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snapshot, FilesError> {
     let mut newest_error = None;
     let snapshots = directory.snapshots()?;
@@ -199,7 +199,8 @@ pub fn replay<R: BufRead + Seek>(
     }
 }
 
-/// Every request takes the next zxid; only a new leader of an ensemble begins a new epoch, with 1.
+/// Every request takes the next zxid. Only a new leader of an ensemble begins a new epoch, and the first
+/// txn of an epoch has the number 1.
 fn follows(last: i64, next: i64) -> bool {
     let begins = next & 0xffff_ffff == 1;
     next == last.wrapping_add(1) || begins && next >> 32 > last >> 32

@@ -54,6 +54,17 @@ pub enum StartError {
     Runtime(#[source] io::Error),
 }
 
+impl StartError {
+    /// Whether the server may start another time with the same options.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            StartError::NoAddress => false,
+            StartError::Files(error) => error.may_pass(),
+            StartError::Listen { .. } | StartError::Secret(_) | StartError::Runtime(_) => true,
+        }
+    }
+}
+
 /// A running server. Its state ends with it, unless it has a data directory.
 ///
 /// Dropping it asks its tasks to end; [`Server::stop`] also waits until they have.

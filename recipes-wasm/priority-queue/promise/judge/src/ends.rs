@@ -1,5 +1,6 @@
 //! How items go.
 
+use serde_json::Value;
 use wok_judge::history::{Outcome, What};
 use wok_judge::people::Call;
 use wok_judge::{Case, Violation};
@@ -49,7 +50,8 @@ pub(super) fn check_acknowledged(case: &Case<'_>, log: &Log<'_>, found: &mut Vec
     }
 }
 
-/// Whether the participant that calls has the item then: what a take was withdrawn from is not its own.
+/// Whether the participant that calls has taken the item and has it still. A claim that a withdrawn take has
+/// left for a moment does not count.
 fn is_held(case: &Case<'_>, item: &Item<'_>, call: &Call<'_>) -> bool {
     let by = |id| case.people.calls().iter().find(|taking| taking.id == id);
     item.claims.iter().any(|claim| {
@@ -62,7 +64,8 @@ fn is_held(case: &Case<'_>, item: &Item<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// Whether the participant gave up what it took between the two calls: that may take its time.
+/// Whether the participant gave up what it had taken, between that take and the call. Its claims may stand
+/// for a while after that.
 fn was_given_up(case: &Case<'_>, taking: &Call<'_>, call: &Call<'_>) -> bool {
     let between = taking.invoked.at + 1..call.invoked.at;
     case.people.calls().iter().any(|it| {
@@ -73,15 +76,11 @@ fn was_given_up(case: &Case<'_>, taking: &Call<'_>, call: &Call<'_>) -> bool {
 }
 
 /// The item that a call of `ack-item` names, by its path or its name.
-fn named<'l, 'a>(case: &Case<'_>, log: &'l Log<'a>, call: &Call<'_>) -> Option<&'l Item<'a>> {
-    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
-        return None;
-    };
-    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let asked = name(arguments.get("item")?.as_str()?);
-    let mount = case.people.person(call.who)?.mount;
-    let is_it = |item: &&Item<'_>| item.queue == mount && name(item.path) == asked;
-    log.items.iter().rev().filter(|item| item.put.at < call.invoked.at).find(is_it)
+fn named<'l, 'a>(case: &Case<'a>, log: &'l Log<'a>, call: &Call<'_>) -> Option<&'l Item<'a>> {
+    let asked = arguments(case, call)?.get("item")?.as_str()?;
+    let name = asked.rsplit('/').next()?;
+    let path = [case.people.person(call.who)?.mount, "/items/", name].concat();
+    log.find(&path, call.invoked.at)
 }
 
 fn wrong(
@@ -130,9 +129,13 @@ fn wrong(
 
 /// The fence that a call of `ack-item` names.
 fn fence(case: &Case<'_>, call: &Call<'_>) -> Option<i64> {
-    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
-        return None;
-    };
-    let fence = arguments.get("fence")?;
+    let fence = arguments(case, call)?.get("fence")?;
     fence.as_i64().or_else(|| fence.as_str()?.parse().ok())
+}
+
+fn arguments<'a>(case: &Case<'a>, call: &Call<'_>) -> Option<&'a Value> {
+    match &case.history.get(call.invoked.at)?.what {
+        What::Invoked { arguments, .. } => Some(arguments),
+        _ => None,
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde_json::Value;
+use wok_judge::grants::fence_of;
 use wok_judge::history::{CallId, Change, What};
 use wok_judge::{Case, Moment, Violation};
 
@@ -149,7 +150,7 @@ impl<'a> Tx<'a> {
     fn stamp(&mut self, asked: &Asked<'_, '_>) {
         let within_us = self.within_us;
         self.stamped_us = asked.first_us("begin", self.session, self.created, |arguments| {
-            let within_ms = arguments.get("within-ms").and_then(number);
+            let within_ms = arguments.get("within-ms").and_then(fence_of);
             within_ms.map(|ms| ms.saturating_mul(1000)) == Some(within_us)
         });
         for vote in &mut self.votes {
@@ -239,11 +240,6 @@ impl<'a> Log<'a> {
     pub(crate) fn find(&self, mount: &str, transaction: &str) -> Option<&Tx<'a>> {
         self.txs.get([mount, transaction].concat().as_str())
     }
-}
-
-/// A number of 64 bits, which may be written as a text of digits.
-pub(crate) fn number(value: &Value) -> Option<u64> {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
 /// What was asked for.

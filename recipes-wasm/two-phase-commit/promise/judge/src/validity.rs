@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use wok_judge::grants::fence_of;
 use wok_judge::history::{CallId, FaultKind, Outcome, What};
 use wok_judge::{Case, Violation};
 
-use crate::log::{self, Log, Tx, number};
+use crate::log::{self, Log, Tx};
 
 /// T2: a transaction asks the sites, with the payload and the time, that its coordinator gave it: the votes
 /// of other sites would be no reason to commit.
@@ -26,7 +27,7 @@ pub(super) fn check_terms(
         let is_as_asked = |tx: &Tx<'_>| {
             let sites = terms.get("sites").and_then(Value::as_array).into_iter().flatten();
             let asked: BTreeSet<_> = sites.filter_map(Value::as_str).collect();
-            let within_ms = terms.get("within-ms").and_then(number);
+            let within_ms = terms.get("within-ms").and_then(fence_of);
             let payload = terms.get("payload").and_then(Value::as_str).map(str::as_bytes);
             (call.invoked.at..answered.at).contains(&tx.created.at)
                 && tx.session == person.session
