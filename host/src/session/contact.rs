@@ -9,11 +9,21 @@
 //! - A majority has taken part in an answer to a write, also to one that was refused.
 //!
 //! The leader learns from a follower which sessions were alive when it pings that follower, once in
-//! half a tick. A follower that is cut off right after it passed a write on has told the leader of
-//! earlier requests only: of those that it had answered half a tick before that write was sent. When
-//! they were sent is what counts; a request that was held up on its way, by the link or by a pause of
-//! the follower, may have come to the follower just before the write did. A session lasts two ticks
-//! at least, so half a tick is a quarter of the session timeout at most.
+//! half a tick. What a follower passes on tells the leader nothing of the session that sent it, so a
+//! follower that is cut off right after it passed a write on leaves a leader that may have heard of
+//! the session last before a long silence. Three answers in a row show what the leader knows:
+//!
+//! 1. a request that the follower has answered, whatever it was: the follower heard of the session
+//!    when it was sent, or later;
+//! 2. one for which the leader was asked, sent half a tick after that answer: before the leader's
+//!    answer to it comes a ping that the leader sent after the first one was answered, and the
+//!    follower answers the ping when it comes;
+//! 3. one for which the leader was asked, sent after the second one was answered: on its way to the
+//!    leader it is behind the follower's answer to the ping. That the leader has answered it tells
+//!    that the leader had heard of the session by then, as of the first request.
+//!
+//! All rests on the order in which one connection carries what is sent over it, and on no link's
+//! speed. After a change of the leader all sessions start afresh.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,11 +59,15 @@ pub enum ContactRule {
 pub(super) struct Contact {
     timing: Timing,
     rule: ContactRule,
-    leader: Evidence,
-    quorum: Evidence,
-    /// Requests that were answered, oldest first, as far back as the newest that the leader must
-    /// know of. Never empty.
-    told: VecDeque<Told>,
+    /// When the newest request was sent that the leader has answered, and a majority.
+    newest: Newest,
+    /// As of when the leader is known to have heard of the session.
+    known: Boottime,
+    /// Requests that were answered, oldest first, as far back as the newest that the server was
+    /// pinged after. Never empty.
+    answered: VecDeque<Answered>,
+    /// Answers of the leader that came behind a ping, oldest first.
+    pinged: VecDeque<Pinged>,
     /// How many ephemeral znodes there are, or may be.
     znodes: usize,
     /// How many of them are claimed.
@@ -62,37 +76,36 @@ pub(super) struct Contact {
 
 /// A request that has kept the session alive at the server that answered it.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Answered {
     sent: Boottime,
-    answered: Boottime,
+    at: Boottime,
 }
 
-/// What is known by the answers of one authority.
+/// An answer of the leader that came behind a ping of its server.
 #[derive(Debug, Clone, Copy)]
-struct Evidence {
-    /// When the newest answered request was sent.
-    newest: Boottime,
-    /// Since when the session counts: not later, and not much later than what the leader knows.
-    since: Boottime,
+struct Pinged {
+    at: Boottime,
+    /// When the newest request was sent that the server's answer to that ping must have told of.
+    told: Boottime,
 }
 
-impl Evidence {
-    fn take(&mut self, other: Evidence) {
-        self.newest = self.newest.max(other.newest);
-        self.since = self.since.max(other.since);
-    }
+/// When the newest request was sent that was answered on an authority.
+#[derive(Debug, Clone, Copy)]
+struct Newest {
+    leader: Boottime,
+    quorum: Boottime,
 }
 
 impl Contact {
     /// A session that was opened by a request sent at `opened`: all servers count from then.
     pub(super) fn new(timing: Timing, rule: ContactRule, opened: Boottime) -> Self {
-        let evidence = Evidence { newest: opened, since: opened };
         Contact {
             timing,
             rule,
-            leader: evidence,
-            quorum: evidence,
-            told: VecDeque::from([Told { sent: opened, answered: opened }]),
+            newest: Newest { leader: opened, quorum: opened },
+            known: opened,
+            answered: VecDeque::from([Answered { sent: opened, at: opened }]),
+            pinged: VecDeque::new(),
             znodes: 0,
             claims: 0,
         }
@@ -116,29 +129,37 @@ impl Contact {
     /// A request sent at `sent` has been answered on this authority now.
     pub(super) fn answered(&mut self, authority: Authority, sent: Boottime, now: Boottime) {
         if authority != Authority::Server {
-            let evidence = Evidence { newest: sent, since: self.bound(sent) };
-            self.leader.take(evidence);
-            if authority == Authority::Quorum {
-                self.quorum.take(evidence);
-            }
+            self.newest.leader = self.newest.leader.max(sent);
+            self.note_known(sent);
+            self.note_pinged(sent, now);
         }
-        let is_spaced = self.told.back().is_none_or(|last| sent >= last.sent + self.spacing());
+        if authority == Authority::Quorum {
+            self.newest.quorum = self.newest.quorum.max(sent);
+        }
+        let is_spaced = self.answered.back().is_none_or(|last| sent >= last.sent + self.spacing());
         if is_spaced {
-            self.told.push_back(Told { sent, answered: now });
+            self.answered.push_back(Answered { sent, at: now });
         }
     }
 
-    /// Since when the session counts if a request sent at `sent` is answered: then, unless what the
-    /// leader must know of is so old that the leader may not have heard of the session for longer
-    /// than the margin allows for, as after a pause of this host, of its server, or of the link
-    /// between them.
-    fn bound(&mut self, sent: Boottime) -> Boottime {
-        let untold = self.timing.untold();
-        while self.told.get(1).is_some_and(|next| next.answered + untold <= sent) {
-            self.told.pop_front();
+    /// The third of the three answers: the leader knows what a ping's answer before it told.
+    fn note_known(&mut self, sent: Boottime) {
+        while let Some(pinged) = self.pinged.pop_front_if(|pinged| pinged.at <= sent) {
+            self.known = self.known.max(pinged.told);
         }
-        let known = self.told.front().map_or(sent, |told| told.sent);
-        sent.min(known + untold + self.timing.heartbeat())
+    }
+
+    /// The second of them: a ping came between that of the first and this one.
+    fn note_pinged(&mut self, sent: Boottime, now: Boottime) {
+        let untold = self.timing.untold();
+        while self.answered.get(1).is_some_and(|next| next.at + untold <= sent) {
+            self.answered.pop_front();
+        }
+        let told = self.answered.front().filter(|first| first.at + untold <= sent);
+        let newest = self.pinged.back().map_or(self.known, |pinged| pinged.told);
+        if let Some(told) = told.map(|first| first.sent).filter(|told| *told > newest) {
+            self.pinged.push_back(Pinged { at: now, told });
+        }
     }
 
     fn spacing(&self) -> Duration {
@@ -150,7 +171,7 @@ impl Contact {
         if self.znodes == 0 {
             // It was enough until now. Nothing is held before a write has been answered, so a
             // leader that was wrong to answer has not vouched for any claim.
-            self.quorum.take(self.leader);
+            self.newest.quorum = self.newest.quorum.max(self.newest.leader);
         }
         self.znodes += 1;
     }
@@ -178,21 +199,19 @@ impl Contact {
         }
     }
 
-    fn evidence(&self) -> Evidence {
+    /// When the newest answered request that counts was sent.
+    pub(super) fn newest(&self) -> Boottime {
         match self.authority() {
-            Authority::Quorum => self.quorum,
-            Authority::Leader | Authority::Server => self.leader,
+            Authority::Quorum => self.newest.quorum,
+            Authority::Leader | Authority::Server => self.newest.leader,
         }
     }
 
-    /// When the newest answered request that counts was sent.
-    pub(super) fn newest(&self) -> Boottime {
-        self.evidence().newest
-    }
-
-    /// Since when the session counts.
+    /// Since when the session counts: since that request, unless what the leader must know of is so old
+    /// that the leader may not have heard of the session for longer than the margin allows for, as
+    /// after a pause of this host, of its server, or of a link between this host and the leader.
     pub(super) fn since(&self) -> Boottime {
-        self.evidence().since
+        self.newest().min(self.known + self.timing.untold() + self.timing.heartbeat())
     }
 
     /// Until when this host may believe in the session without hearing more.
@@ -250,6 +269,8 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_secs(8);
     const PATIENCE: Duration = Duration::from_secs(5);
+    const UNTOLD: Duration = Duration::from_secs(2);
+    const HEARTBEAT: Duration = Duration::from_millis(800);
 
     fn at(ms: u64) -> Boottime {
         Boottime::from_nanos(1_000_000_000) + Duration::from_millis(ms)
@@ -257,14 +278,20 @@ mod tests {
 
     fn opened() -> Contact {
         let timing = Timing::new(TIMEOUT);
-        assert_eq!(timing.patience(), PATIENCE);
+        assert_eq!((timing.patience(), timing.heartbeat()), (PATIENCE, HEARTBEAT));
         Contact::new(timing, ContactRule::Quorum, at(0))
     }
 
+    /// A heartbeat whose answer and that of the `sync` behind it take no time.
+    fn beat(contact: &mut Contact, authority: Authority, ms: u64) {
+        contact.answered(authority, at(ms), at(ms));
+        contact.answered(Authority::Leader, at(ms), at(ms));
+    }
+
     /// Heartbeats as they come, and what is believed after each.
-    fn beat(contact: &mut Contact, authority: Authority, from_ms: u64, until_ms: u64) {
+    fn beats(contact: &mut Contact, authority: Authority, from_ms: u64, until_ms: u64) {
         for ms in (from_ms..=until_ms).step_by(800) {
-            contact.answered(authority, at(ms), at(ms));
+            beat(contact, authority, ms);
             assert_eq!(contact.deadline(), at(ms) + PATIENCE, "at {ms} ms");
         }
     }
@@ -279,7 +306,7 @@ mod tests {
     #[test]
     fn the_leader_is_believed_only_while_there_is_no_ephemeral_znode() {
         let mut contact = opened();
-        beat(&mut contact, Authority::Leader, 0, 4_000);
+        beats(&mut contact, Authority::Leader, 0, 4_000);
         contact.stand();
         assert_eq!(contact.newest(), at(4_000), "what was believed is believed");
         contact.answered(Authority::Leader, at(4_800), at(4_800));
@@ -295,15 +322,27 @@ mod tests {
     fn who_asks_for_it_is_content_with_the_leader() {
         let mut contact = Contact::new(Timing::new(TIMEOUT), ContactRule::Leader, at(0));
         contact.stand();
-        beat(&mut contact, Authority::Leader, 0, 4_000);
+        beats(&mut contact, Authority::Leader, 0, 4_000);
     }
 
     #[test]
     fn heartbeats_in_time_move_the_deadline_by_as_much() {
         let mut contact = opened();
         contact.stand();
-        beat(&mut contact, Authority::Quorum, 0, 80_000);
-        assert!(contact.told.len() <= 6, "{:?}", contact.told);
+        beats(&mut contact, Authority::Quorum, 0, 80_000);
+        let (answered, pinged) = (contact.answered.len(), contact.pinged.len());
+        assert!(answered <= 6 && pinged <= 1, "{answered} {pinged}");
+    }
+
+    #[test]
+    fn a_link_on_which_an_answer_takes_half_a_heartbeat_costs_nothing() {
+        let mut contact = opened();
+        contact.stand();
+        for ms in (0..=80_000).step_by(800) {
+            contact.answered(Authority::Quorum, at(ms), at(ms + 400));
+            contact.answered(Authority::Leader, at(ms + 400), at(ms + 800));
+            assert_eq!(contact.deadline(), at(ms) + PATIENCE);
+        }
     }
 
     #[test]
@@ -314,65 +353,96 @@ mod tests {
             assert_eq!(contact.newest(), at(ms));
             assert_eq!(contact.deadline(), at(ms) + PATIENCE);
         }
-        assert!(contact.told.len() <= 8, "{:?}", contact.told);
+        let (answered, pinged) = (contact.answered.len(), contact.pinged.len());
+        assert!(answered <= 8 && pinged <= 1, "{answered} {pinged}");
     }
 
     #[test]
-    fn the_first_answer_after_a_silence_counts_as_little_as_the_leader_may_know() {
+    fn the_first_answers_after_a_silence_count_as_little_as_the_leader_may_know() {
         let mut contact = opened();
         contact.stand();
-        beat(&mut contact, Authority::Quorum, 0, 1_600);
+        beats(&mut contact, Authority::Quorum, 0, 1_600);
         // This host is paused. Its next heartbeat is answered, but the follower that passed it on
         // may be cut off before the leader's next ping.
-        contact.answered(Authority::Quorum, at(6_000), at(6_000));
+        beat(&mut contact, Authority::Quorum, 6_000);
         assert_eq!(contact.newest(), at(6_000), "no heartbeat is due");
-        let untold = TIMEOUT / 4 + TIMEOUT / 10;
-        assert_eq!(contact.since(), at(1_600) + untold, "nothing is granted on it");
-        assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
-        // One that comes half a tick later passed a ping on its way.
-        contact.answered(Authority::Quorum, at(8_000), at(8_000));
+        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT, "nothing is granted on it");
+        // Behind the answer to one that comes half a tick later there was a ping; what is sent then is
+        // behind the answer to the ping.
+        contact.answered(Authority::Quorum, at(8_000), at(8_010));
+        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT);
+        contact.answered(Authority::Leader, at(8_010), at(8_020));
         assert_eq!(contact.deadline(), at(8_000) + PATIENCE);
+    }
+
+    #[test]
+    fn while_pings_do_not_come_through_what_the_leader_answers_tells_nothing_of_what_it_knows() {
+        let mut contact = opened();
+        contact.stand();
+        beats(&mut contact, Authority::Quorum, 0, 1_600);
+        // After a pause of this host, what the leader sends comes to the follower for a moment, and then
+        // no more; what the follower passes on goes on coming to the leader.
+        beat(&mut contact, Authority::Quorum, 6_000);
+        for ms in [6_800, 7_600, 8_400, 9_200] {
+            contact.answered(Authority::Quorum, at(ms), at(9_500));
+        }
+        assert_eq!(contact.newest(), at(9_200));
+        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT);
+        contact.answered(Authority::Leader, at(9_500), at(9_501));
+        assert_eq!(contact.since(), at(6_000) + UNTOLD + HEARTBEAT);
     }
 
     #[test]
     fn what_was_held_up_on_its_way_counts_as_little_as_the_leader_may_know() {
         let mut contact = opened();
         contact.stand();
-        beat(&mut contact, Authority::Quorum, 0, 1_600);
+        beats(&mut contact, Authority::Quorum, 0, 1_600);
         // The link lets nothing pass, or the follower is paused: what is sent meanwhile comes to the
         // follower all at once, which is cut off from the leader before its next ping.
         for ms in (2_400..=5_600).step_by(800) {
             contact.answered(Authority::Quorum, at(ms), at(5_700));
         }
-        let untold = TIMEOUT / 4 + TIMEOUT / 10;
+        contact.answered(Authority::Leader, at(5_700), at(5_700));
         assert_eq!(contact.newest(), at(5_600), "no heartbeat is due");
-        assert_eq!(contact.since(), at(1_600) + untold, "nothing is granted on it");
-        assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
+        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT, "nothing is granted on it");
         // Half a tick after the answers the leader has been told.
-        contact.answered(Authority::Quorum, at(7_600), at(7_600));
-        assert_eq!(contact.deadline(), at(1_600) + untold + PATIENCE);
-        contact.answered(Authority::Quorum, at(7_700), at(7_700));
+        beat(&mut contact, Authority::Quorum, 7_600);
+        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT);
+        beat(&mut contact, Authority::Quorum, 7_700);
         assert_eq!(contact.deadline(), at(7_700) + PATIENCE);
     }
 
     #[test]
-    fn a_read_keeps_a_session_alive_at_its_server_and_a_majority_says_that_the_leader_knows() {
+    fn a_read_keeps_a_session_alive_at_its_server_and_the_leader_says_that_it_knows() {
         let mut contact = opened();
         contact.stand();
-        beat(&mut contact, Authority::Quorum, 0, 800);
+        beats(&mut contact, Authority::Quorum, 0, 800);
         contact.answered(Authority::Server, at(3_000), at(3_100));
         assert_eq!(contact.newest(), at(800));
-        let untold = TIMEOUT / 4 + TIMEOUT / 10;
-        contact.answered(Authority::Quorum, at(5_000), at(5_000));
-        assert_eq!(contact.since(), at(800) + untold);
-        contact.answered(Authority::Quorum, at(5_100), at(5_100));
+        beat(&mut contact, Authority::Quorum, 5_000);
+        assert_eq!(contact.since(), at(800) + UNTOLD + HEARTBEAT);
+        beat(&mut contact, Authority::Quorum, 5_100);
         assert_eq!(contact.since(), at(5_100));
+    }
+
+    #[test]
+    fn to_learn_the_tick_brings_no_deadline_forward_and_trusts_nobody_for_longer_than_the_leader_may()
+     {
+        let mut contact = opened();
+        contact.stand();
+        beats(&mut contact, Authority::Quorum, 0, 1_600);
+        beat(&mut contact, Authority::Quorum, 6_000);
+        let before = contact.deadline();
+        contact.learn(TIMEOUT / 2);
+        assert_eq!(contact.deadline(), before, "the leader knows no more than it did");
+        beat(&mut contact, Authority::Quorum, 7_000);
+        assert_eq!(contact.deadline(), at(7_000) + Duration::from_secs(6));
     }
 
     #[test]
     fn answers_may_be_noted_in_another_order() {
         let mut contact = opened();
-        beat(&mut contact, Authority::Quorum, 0, 4_000);
+        beats(&mut contact, Authority::Quorum, 0, 4_000);
         let before = contact.deadline();
         contact.answered(Authority::Quorum, at(3_900), at(3_900));
         assert_eq!((contact.newest(), contact.deadline()), (at(4_000), before));

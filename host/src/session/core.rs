@@ -162,13 +162,16 @@ impl Core {
     async fn ask_for_contact(&self) -> Result<(), Failure> {
         let begun = self.now();
         loop {
-            match self.ask(Request::no_change()).await {
-                // A refusal that the ensemble agrees on is contact as well; another one may pass.
-                Ok(_) | Err(Failure::Refused { .. }) => {}
-                Err(other) => return Err(other),
-            }
-            if self.contact().since() >= begun && self.is_live() {
-                return Ok(());
+            // A `sync` behind it tells what the leader knows.
+            for request in [Request::no_change(), Request::Sync("/".to_owned())] {
+                match self.ask(request).await {
+                    // A refusal that the ensemble agrees on is contact as well; another one may pass.
+                    Ok(_) | Err(Failure::Refused { .. }) => {}
+                    Err(other) => return Err(other),
+                }
+                if self.contact().since() >= begun && self.is_live() {
+                    return Ok(());
+                }
             }
             let pause = tokio::time::sleep(self.timing().heartbeat());
             self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;

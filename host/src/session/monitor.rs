@@ -9,10 +9,14 @@ use tokio::time::MissedTickBehavior;
 use super::contact::Authority;
 use super::core::Core;
 use super::ensemble::{Connection, Ending};
+use super::failure::Failure;
 use super::omission::Omission;
 use super::request::{Request, Watching, Write};
 use super::state::{SessionLoss, SessionState};
 use super::timing::TICK;
+
+/// What heartbeats ask for: every server has it.
+const ROOT: &str = "/";
 
 /// Watches over a session until it is lost and nobody is on it any more.
 pub(super) async fn run(core: Arc<Core>) {
@@ -32,8 +36,8 @@ async fn until_lost(core: &Arc<Core>) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // A heartbeat is sent at every interval whether the one before it is answered or not: when the
     // connection has got over a lost packet all are answered at once, and contact is as new as the
-    // newest of them. Each is given up after a session timeout, so with the reminders there are
-    // forty at most.
+    // newest of them. Each request is given up after a session timeout, so with the reminders there
+    // are fifty under way at most.
     let mut under_way: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     let mut asked = core.contact().newest();
     let mut reminded = asked;
@@ -60,12 +64,12 @@ async fn until_lost(core: &Arc<Core>) {
             let since_asked = now.saturating_duration_since(asked).min(core.silence());
             if since_asked >= timing.heartbeat() {
                 (asked, reminded) = (now, now);
-                under_way.push(beat(core, heartbeat(core)));
+                under_way.push(beat(core));
             } else if !under_way.is_empty()
                 && now.saturating_duration_since(reminded) >= timing.reminder()
             {
                 reminded = now;
-                under_way.push(beat(core, reminder()));
+                under_way.push(remind(core));
             }
         }
     }
@@ -85,38 +89,55 @@ fn judge(core: &Core, connection: Connection) {
     }
 }
 
-fn beat(core: &Arc<Core>, request: Request) -> BoxFuture<'static, ()> {
+/// Sends a heartbeat, and right behind its answer a `sync`: the leader's answer to that tells what
+/// the leader knows, and costs no transaction.
+fn beat(core: &Arc<Core>) -> BoxFuture<'static, ()> {
     let core = Arc::clone(core);
     async move {
-        // An answer has been noted as contact; without one, the next judgement draws the
-        // conclusion.
-        if let Err(failure) = core.exchange(request).await {
-            tracing::debug!(%failure, "heartbeat not answered");
+        if exchange(&core, heartbeat(&core)).await {
+            exchange(&core, Request::Sync(ROOT.to_owned())).await;
         }
     }
     .boxed()
 }
 
-/// What is sent behind a heartbeat that is not answered yet. It is no contact, and costs the ensemble
+/// Sends a read behind a heartbeat that is not answered yet. It is no contact, and costs the ensemble
 /// nothing.
-fn reminder() -> Request {
-    Request::Exists("/".to_owned(), Watching::No)
+fn remind(core: &Arc<Core>) -> BoxFuture<'static, ()> {
+    let core = Arc::clone(core);
+    async move {
+        exchange(&core, read()).await;
+    }
+    .boxed()
+}
+
+/// Whether a request was answered. An answer has been noted as contact; without one, the next judgement
+/// draws the conclusion.
+async fn exchange(core: &Core, request: Request) -> bool {
+    let answer = core.exchange(request).await;
+    if let Err(failure) = &answer {
+        tracing::debug!(%failure, "heartbeat not answered");
+    }
+    matches!(answer, Ok(_) | Err(Failure::Refused { .. }))
+}
+
+fn read() -> Request {
+    Request::Exists(ROOT.to_owned(), Watching::No)
 }
 
 /// The cheapest request whose answer is contact at present.
 fn heartbeat(core: &Core) -> Request {
-    let root = "/".to_owned();
     if core.omits(Omission::HeartbeatByRead) {
-        return reminder();
+        return read();
     }
     if core.omits(Omission::HeartbeatBySync) {
-        return Request::Sync(root);
+        return Request::Sync(ROOT.to_owned());
     }
     if core.omits(Omission::MadeUpAnswer) {
-        return Request::Write(Write::Delete { path: root, version: None });
+        return Request::Write(Write::Delete { path: ROOT.to_owned(), version: None });
     }
     match core.contact().authority() {
         Authority::Quorum => Request::no_change(),
-        Authority::Leader | Authority::Server => Request::Sync(root),
+        Authority::Leader | Authority::Server => Request::Sync(ROOT.to_owned()),
     }
 }

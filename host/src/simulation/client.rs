@@ -71,8 +71,10 @@ struct Pending {
     answer: oneshot::Sender<Result<Reply, Failure>>,
 }
 
-/// How long a new connection may take, as a part of the timeout.
-const CONNECT_PART: u32 = 3;
+/// How long the real one waits for a server, on a connection as for a new one.
+fn patience(timeout: Duration) -> Duration {
+    timeout * 2 / 5
+}
 
 impl Client {
     /// Opens a session, trying servers until one answers.
@@ -157,7 +159,7 @@ async fn greet(
 ) -> Option<(u64, Inbox, frames::Welcome)> {
     let (link, mut inbox) = network.connect(host, server)?;
     network.send(link, hello);
-    let welcome = tokio::time::timeout(timeout / CONNECT_PART, inbox.recv()).await;
+    let welcome = tokio::time::timeout(patience(timeout), inbox.recv()).await;
     match welcome.ok().flatten().and_then(|frame| frames::welcome(&frame).ok()) {
         Some(welcome) => Some((link, inbox, welcome)),
         None => {
@@ -186,8 +188,7 @@ impl Inner {
     /// Takes in frames until the connection ends; answers when the last one came.
     async fn listen(&self, inbox: &mut Inbox) -> Instant {
         let mut heard = Instant::now();
-        // As the real one: without a word for two thirds of the timeout, the server is given up.
-        let patience = self.timeout * 2 / 3;
+        let patience = patience(self.timeout);
         loop {
             // Cancel-safe: a frame that is not received stays in the inbox.
             tokio::select! {

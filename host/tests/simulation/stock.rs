@@ -258,6 +258,43 @@ fn who_moves_as_its_turn_comes_takes_no_permit_too_many() {
     assert_eq!(verdict.violations, []);
 }
 
+/// Found by seed 607,893: a host comes back after a pause of almost its session timeout and asks for
+/// contact, and what the leader sends does not come to the host's server any more, its pings among it. What
+/// the host asks for next comes to the leader nevertheless, and is answered when the leader has ended the
+/// session.
+#[test]
+fn what_a_leader_answers_to_a_server_that_its_pings_do_not_reach_is_no_contact() {
+    let scenario = r#"
+        seed = 607893
+        servers = 3
+        hosts = 3
+        session-timeout-ms = 5000
+
+        [[applications]]
+        host = 2
+        steps = [
+            { rest = { ms = 200 } },
+            { call = { operation = "join", arguments = { data = "here", name = "d" } } },
+        ]
+
+        [[faults]]
+        fault = "pause"
+        host = 2
+        ms = 4663
+        when = { host-call = { name = "ensure", nth = 1 } }
+
+        [[faults]]
+        fault = "link-cut"
+        host = 0
+        ms = 550
+        way = "out"
+        when = { at = { ms = 4968 } }
+    "#;
+    let verdict = played("group-membership", scenario);
+    assert_eq!(verdict.violations, []);
+    assert_eq!((verdict.tally.operations, verdict.tally.grants), (1, 0), "{:?}", verdict.tally);
+}
+
 /// A call that waits until the component has been woken does not wait longer than its caller.
 #[test]
 fn a_call_that_waits_for_a_wake_is_over_at_its_deadline() {

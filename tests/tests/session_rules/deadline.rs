@@ -23,7 +23,7 @@ fn heartbeats() -> Match {
     Match::opcode(Opcode::Multi).and(|seen| seen.path.as_deref() == Some("/"))
 }
 
-/// Those of one that has none.
+/// Those of one that has none, and what is sent behind the answer to any heartbeat.
 fn syncs() -> Match {
     Match::opcode(Opcode::Sync).and(|seen| seen.path.as_deref() == Some("/"))
 }
@@ -179,8 +179,8 @@ async fn heartbeats_keep_an_idle_session_for_many_times_its_timeout() -> Result<
     }
     assert!(seat.is_live() && seat.has_claim());
     assert!(room.admin.stat(&path).await?.is_some());
-    let others = room.proxy.requests(&Match::any()).len();
-    assert_eq!(others, room.proxy.requests(&heartbeats()).len(), "the session was idle");
+    let others = Match::any().and(|seen| seen.path.as_deref() != Some("/"));
+    assert_eq!(room.proxy.requests(&others).len(), 0, "the session was idle");
     Ok(())
 }
 
@@ -249,7 +249,9 @@ async fn a_session_costs_transactions_only_while_it_has_ephemeral_znodes() -> Re
     assert_eq!(room.proxy.requests(&heartbeats()).len(), 0);
     let path = hold(&seat, &room.path).await?;
     beaten(&heartbeats()).await?;
-    assert_eq!(room.proxy.requests(&syncs()).len(), 0);
+    // One `sync` behind each heartbeat's answer, and perhaps that of the heartbeat before.
+    let (behind, beats) = (room.proxy.requests(&syncs()), room.proxy.requests(&heartbeats()));
+    assert!((1..=beats.len() + 1).contains(&behind.len()), "{behind:?} behind {beats:?}");
     seat.release(&path).await?;
     beaten(&syncs()).await?;
     assert_eq!(room.proxy.requests(&heartbeats()).len(), 0);
