@@ -165,15 +165,18 @@ impl Core {
             // A `sync` behind it tells what the leader knows.
             for request in [Request::no_change(), Request::Sync("/".to_owned())] {
                 match self.ask(request).await {
-                    // A refusal that the ensemble agrees on is contact as well; another one may pass.
-                    Ok(_) | Err(Failure::Refused { .. }) => {}
+                    Ok(_) => {}
+                    // One that the ensemble agrees on is contact as well; another one may pass.
+                    Err(Failure::Refused { refusal, .. }) => {
+                        tracing::debug!(%refusal, "contact was asked for and refused");
+                    }
                     Err(other) => return Err(other),
                 }
                 if self.contact().since() >= begun && self.is_live() {
                     return Ok(());
                 }
             }
-            let pause = tokio::time::sleep(self.timing().heartbeat());
+            let pause = tokio::time::sleep(self.timing().heartbeat() / 2);
             self.lost.run_until_cancelled(pause).await.ok_or(Failure::SessionLost)?;
         }
     }
@@ -314,6 +317,7 @@ impl Core {
     pub(super) async fn exchange(&self, request: Request) -> Result<Reply, Failure> {
         let sent = self.now();
         let authority = self.authority(&request);
+        let is_single = matches!(request, Request::Write(_));
         let reply = self.ensemble.submit(request, self.acl);
         let reply = tokio::time::timeout(self.timing().timeout(), reply);
         let answer = match self.lost.run_until_cancelled(reply).await {
@@ -322,6 +326,8 @@ impl Core {
             Some(Ok(answer)) => answer,
         };
         if self.is_of_the_ensemble(&answer) {
+            let is_local = is_single && is_forbidden(&answer);
+            let authority = if is_local { Authority::Server } else { authority };
             self.contact().answered(authority, sent, self.now());
         }
         answer
@@ -461,6 +467,12 @@ impl Core {
         }
         Ok(created)
     }
+}
+
+/// Whether a znode's access list is in the way. With `zookeeper.enableEagerACLCheck` a server refuses a
+/// single write by itself then, and asks nobody.
+fn is_forbidden(answer: &Result<Reply, Failure>) -> bool {
+    matches!(answer, Err(Failure::Refused { refusal: Refusal::NoAuth, .. }))
 }
 
 /// A bound on how far up missing parents are looked for; a path cannot have more segments and fit

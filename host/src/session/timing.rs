@@ -42,6 +42,12 @@ impl Timing {
         self.least / 4
     }
 
+    /// Within how long the leader has pinged each of its followers: within half a tick, and what a leader
+    /// may be late that has much to do.
+    pub(super) fn ping(self) -> Duration {
+        self.untold() + self.timeout / 40
+    }
+
     /// How much less than the session timeout the host believes in a session after its newest
     /// contact: three eighths of it while nothing is known of the servers' tick, less afterwards.
     ///
@@ -63,7 +69,7 @@ impl Timing {
         self.timeout / 10
     }
 
-    /// A heartbeat that is not answered is followed by a read as often as this. On a link that loses
+    /// A heartbeat that is not answered is followed by a `sync` as often as this. On a link that loses
     /// packets, those that come behind a lost one tell TCP of the loss within a round trip; TCP's own
     /// timer doubles with every loss, and lets nothing else out meanwhile.
     pub fn reminder(self) -> Duration {
