@@ -372,6 +372,55 @@ async fn a_claim_of_the_daemon_that_is_deleted_by_hand_ends_the_command_and_is_t
     Ok(())
 }
 
+/// The command is being stopped, and would take its time: it is killed at once when the claim's znode goes.
+#[tokio::test]
+async fn a_claim_that_is_lost_while_its_command_is_stopped_has_the_command_killed() -> Result<()> {
+    let (daemon, order) = (Daemon::start().await?, OrderFile::new()?);
+    let script = format!(
+        "trap '{}' TERM; {}; while :; do sleep 0.05; done",
+        order.append("asked to stop").replace('\'', "'\\''"),
+        order.append("begins")
+    );
+    let holder = daemon
+        .wok(["hold", "orders", "acquire", "--stop-timeout", "3s"])?
+        .args(["--", "sh", "-c", script.as_str()])
+        .start()?;
+    order.wait_for("begins").await?;
+    daemon.running.signal(Signal::TERM)?;
+    order.wait_for("asked to stop").await?;
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let children = admin.children(&daemon.path).await?;
+    let [claim] = children.as_slice() else { panic!("one claim in {children:?}") };
+    admin.delete(&format!("{}/{claim}", daemon.path)).await?;
+    let ended = holder.ended().await?;
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    // Nobody orders a command killed that ends in its time.
+    assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("deleted by another client"), "{}", ended.stderr);
+    assert_eq!(daemon.running.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+/// The session timeout is the daemon's, and the time to stop a tenth of it.
+#[tokio::test]
+async fn a_command_has_a_tenth_of_the_daemons_session_timeout_to_stop() -> Result<()> {
+    let (daemon, order) = (Daemon::start().await?, OrderFile::new()?);
+    // Less than a tenth of the default session timeout, and more than one of the daemon's.
+    let script = format!(
+        "trap '{}; sleep 0.8; {}; exit 0' TERM; {}; while :; do sleep 0.05; done",
+        order.append("asked to stop").replace('\'', "'\\''"),
+        order.append("cleaned").replace('\'', "'\\''"),
+        order.append("begins")
+    );
+    let holder = daemon.hold(&script)?.start()?;
+    order.wait_for("begins").await?;
+    holder.signal(Signal::TERM)?;
+    let ended = holder.ended().await?;
+    assert_eq!(ended.code(), Some(137), "{ended:?}");
+    assert_eq!(order.labels()?, ["begins", "asked to stop"]);
+    Ok(())
+}
+
 #[tokio::test]
 async fn who_is_killed_gives_the_claim_up_when_its_command_is_gone() -> Result<()> {
     for waiter in [Waiter::OfTheDaemon, Waiter::Beside] {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::dependence::Dependence;
 use super::lines::{Happening, ticks};
 use crate::clock::Boottime;
+use crate::config::spell_duration;
 use crate::guest::Arguments;
 use crate::participant::{
     Answer, Call, CallError, Ending, Follower, Notice, Participant, Presence,
@@ -399,8 +400,10 @@ impl<'a> Teller<'a> {
         let (waiting, since) = (VecDeque::new(), Instant::now());
         let mut teller =
             Teller { attendance, stream, waiting, since, is_alive_due: false, why: None };
-        let session = attendance.participant.session().id();
-        let joined = Happening::new("joined").with("session", format!("{session:#x}"));
+        let session = attendance.participant.session();
+        let joined = Happening::new("joined").with("session", format!("{:#x}", session.id()));
+        let timeout = spell_duration(session.timing().timeout());
+        let joined = joined.with("session-timeout", timeout);
         let joined = joined.with("app", attendance.app.as_str());
         teller.tell(match attendance.dependence {
             Some(_) => joined.with("dependent", true),

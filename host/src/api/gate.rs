@@ -1,5 +1,6 @@
 //! What a request must show before it is looked at.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -19,6 +20,8 @@ pub(super) struct Gate {
     pub(super) token: Secret,
     /// What a caller may know the host by, in lower case.
     pub(super) hosts: Vec<String>,
+    /// The port, where the host listens at all of this machine's addresses: a caller may know it by any.
+    pub(super) any_address: Option<u16>,
 }
 
 /// Lets a request pass, or answers why not. A page in a browser never passes: it would act for a
@@ -49,7 +52,7 @@ impl Gate {
         // host for the attacker's. Such a name is not among ours.
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
         let host = host.unwrap_or_default().to_ascii_lowercase();
-        if !self.hosts.contains(&host) {
+        if !self.hosts.contains(&host) && !self.is_address(&host) {
             let message = "`Host` is not a name of this host: name it in `hosts` of [api] if it is";
             return Err(Problem::forbidden(message));
         }
@@ -63,6 +66,13 @@ impl Gate {
             false => Err(Problem::unauthorized()),
         }
     }
+
+    /// Whether that is an address of this machine, as far as need be known: a name that an attacker has
+    /// resolve to this machine is no address.
+    fn is_address(&self, host: &str) -> bool {
+        let Some(port) = self.any_address else { return false };
+        host.parse::<SocketAddr>().is_ok_and(|address| address.port() == port)
+    }
 }
 
 #[cfg(test)]
@@ -73,8 +83,9 @@ mod tests {
 
     #[test]
     fn only_the_token_and_a_known_host_pass() {
-        let gate = Gate { token: Secret::new("0123456789"), hosts: vec!["localhost:7070".into()] };
-        let status = |host: Option<&'static str>, shown: Option<&'static str>| {
+        let (token, hosts) = (Secret::new("0123456789"), vec!["localhost:7070".into()]);
+        let mut gate = Gate { token, hosts, any_address: None };
+        let status_by = |gate: &Gate, host: Option<&'static str>, shown: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             if let Some(host) = host {
                 headers.insert(header::HOST, HeaderValue::from_static(host));
@@ -84,6 +95,7 @@ mod tests {
             }
             gate.check(&headers).err().map(|problem| problem.status)
         };
+        let status = |host, shown| status_by(&gate, host, shown);
         assert_eq!(status(Some("localhost:7070"), Some("Bearer 0123456789")), None);
         assert_eq!(status(Some("LOCALHOST:7070"), Some("bearer 0123456789")), None);
         let unauthorized = Some(StatusCode::UNAUTHORIZED);
@@ -93,9 +105,19 @@ mod tests {
         }
         assert_eq!(status(Some("localhost:7070"), None), unauthorized);
         let forbidden = Some(StatusCode::FORBIDDEN);
-        for host in ["evil.example:7070", "localhost", "localhost:70700", ""] {
+        for host in ["evil.example:7070", "localhost", "localhost:70700", "", "10.0.0.1:7070"] {
             assert_eq!(status(Some(host), Some("Bearer 0123456789")), forbidden, "{host}");
         }
         assert_eq!(status(None, Some("Bearer 0123456789")), forbidden);
+        // Where it listens at every address.
+        gate.any_address = Some(7070);
+        let status = |host| status_by(&gate, Some(host), Some("Bearer 0123456789"));
+        for host in ["10.0.0.1:7070", "[::1]:7070", "localhost:7070"] {
+            assert_eq!(status(host), None, "{host}");
+        }
+        for host in ["evil.example:7070", "10.0.0.1", "10.0.0.1:7071", "10.0.0.1.evil.example:7070"]
+        {
+            assert_eq!(status(host), forbidden, "{host}");
+        }
     }
 }

@@ -23,7 +23,10 @@ pub(super) async fn healthz() -> Response {
 /// `GET /readyz`: whether a recipe can be joined.
 pub(super) async fn readyz(State(desk): State<Arc<Desk>>) -> Result<Response, Problem> {
     let is_ready = desk.epochs.sessions().iter().any(|session| !session.is_lost());
-    match is_ready && !desk.stopping.is_cancelled() {
+    if desk.stopping.is_cancelled() {
+        return Err(Problem::unavailable("this daemon is stopping"));
+    }
+    match is_ready {
         true => Ok(json_response(StatusCode::OK, &json!({ "status": "ready" }))),
         false => Err(Problem::unavailable("there is no session with ZooKeeper: its log says why")),
     }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::{Extension, Path, State};
-use axum::http::StatusCode;
+use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::json_response;
 use super::attendance::Attendance;
+use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::{Desk, may_see};
 use super::lines::millis;
@@ -42,13 +45,24 @@ pub(super) async fn one(
     Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))
 }
 
+/// Nothing stands behind the question mark.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoOptions {}
+
 /// `PUT /v1/participants/{id}/lease`
 pub(super) async fn renew(
     State(desk): State<Arc<Desk>>,
     Extension(caller): Extension<Arc<Caller>>,
     Path((id, part)): Path<(String, String)>,
+    Asked(NoOptions {}): Asked<NoOptions>,
+    request: Request<Body>,
 ) -> Result<Response, Problem> {
     only("lease", &part)?;
+    if body::read(request).await? != Value::Null {
+        let message = "to renew a lease takes no body: it is as long as the join has said";
+        return Err(Problem::bad_request(message));
+    }
     let attendance = desk.attendance(&id, &caller.credentials)?;
     if attendance.lease.is_none() {
         let message = "this participant has no lease: its stream keeps it";

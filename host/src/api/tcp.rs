@@ -44,7 +44,8 @@ impl Tcp {
         tracing::info!(%address, tls = tls.is_some(), "the API is served over TCP");
         let mut hosts = http.hosts.clone();
         hosts.extend(own_names(address, tls.is_some()));
-        let gate = Arc::new(Gate { token: http.token.clone(), hosts });
+        let any_address = address.ip().is_unspecified().then_some(address.port());
+        let gate = Arc::new(Gate { token: http.token.clone(), hosts, any_address });
         Ok(Tcp { listener, tls, gate })
     }
 

@@ -79,8 +79,15 @@ impl Arguments {
             Calling::OwnSession(target) => self.options.execute(target, self.command, printer),
             Calling::Daemon(daemon, call) => {
                 prepare(printer)?;
-                let command = self.options.guarded(self.command)?;
-                daemon.ask(async |client| daemon::hold(&client, &call, command, printer).await)
+                // What cannot be right is refused before anything is asked for.
+                self.options.guarded(self.command.clone(), self.options.joining.timing())?;
+                daemon.ask(async |client| {
+                    let command = |told: Option<Timing>| {
+                        let timing = told.unwrap_or_else(|| self.options.joining.timing());
+                        self.options.guarded(self.command, timing)
+                    };
+                    daemon::hold(&client, &call, command, printer).await
+                })
             }
         }
     }
@@ -140,13 +147,12 @@ impl HoldOptions {
         }
     }
 
-    /// For a session that is the daemon's, whose times are not known here: its guardian cuts a
-    /// stop-timeout that does not fit.
-    fn guarded(&self, words: Vec<OsString>) -> Result<GuardedCommand, Failure> {
+    /// For a session of the daemon's, of these times: its guardian cuts a stop-timeout that does not fit.
+    fn guarded(&self, words: Vec<OsString>, timing: Timing) -> Result<GuardedCommand, Failure> {
         let stop_timeout = match self.stop_timeout {
-            Some(Duration::ZERO) => self.stop_timeout(self.joining.timing())?,
+            Some(Duration::ZERO) => self.stop_timeout(timing)?,
             Some(stop_timeout) => stop_timeout,
-            None => self.joining.timing().default_stop(),
+            None => timing.default_stop(),
         };
         Ok(self.with_stop_timeout(words, stop_timeout))
     }

@@ -25,6 +25,9 @@ pub enum Event {
         /// Whether the daemon keeps what is held until the app says that nothing depends on it.
         #[serde(default)]
         dependent: bool,
+        /// Of the session that it belongs to, negotiated; as `10s`. A daemon of an older wok does not say.
+        #[serde(default)]
+        session_timeout: Option<String>,
     },
     /// It stands in line.
     Waiting {
@@ -174,7 +177,10 @@ mod tests {
 
     #[test]
     fn events_are_read_whatever_else_is_in_them() {
-        check(r#"{"event":"joined","session":"0x1"}"#, Event::Joined { dependent: false });
+        check(
+            r#"{"event":"joined","session":"0x1"}"#,
+            Event::Joined { dependent: false, session_timeout: None },
+        );
         check(
             r#"{"event":"held","path":"/a","fence":"9007199254740993","deadline-boottime-ms":7}"#,
             Event::Held { path: "/a".into(), fence: Whole(9_007_199_254_740_993) },

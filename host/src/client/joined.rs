@@ -13,7 +13,8 @@ use super::http::{Client, PROMPT, path};
 use super::lines::Lines;
 use super::tenure::{LEASE, RENEW, Tenure};
 use crate::clock::Boottime;
-use crate::config::spell_duration;
+use crate::config::{parse_duration, spell_duration};
+use crate::session::Timing;
 
 /// How often the daemon is to say until when what is held may be relied on. A command is killed so
 /// much earlier than its session would allow, where the daemon falls silent.
@@ -54,6 +55,7 @@ pub struct Joined {
     lines: Lines,
     tenure: Tenure,
     keeping: Keeping,
+    timing: Option<Timing>,
     _renewing: DropGuard,
 }
 
@@ -84,13 +86,18 @@ impl Client {
         let first = tokio::time::timeout(PROMPT, lines.next()).await.map_err(silent)??;
         let first = first.ok_or_else(|| ClientError::Gone { socket: self.socket().clone() })?;
         let told = Told::read(&first).map_err(|error| lines.not_ours(error))?;
-        let Event::Joined { dependent } = told.event else {
+        let Event::Joined { dependent, session_timeout } = &told.event else {
             return Err(lines.not_ours(format!("it begins with {:?}", told.text("event"))));
         };
-        let keeping = if dependent { Keeping::Daemon } else { Keeping::Nobody };
+        let timing = match session_timeout.as_deref().map(parse_duration).transpose() {
+            Ok(timeout) => timeout.map(Timing::new),
+            Err(error) => return Err(lines.not_ours(error.message)),
+        };
+        let keeping = if *dependent { Keeping::Daemon } else { Keeping::Nobody };
         let (id, tenure) = (told.text("participant").to_owned(), Tenure::new(sent));
         let renewing = self.renew(&id, &tenure);
-        Ok(Joined { client: self.clone(), id, lines, tenure, keeping, _renewing: renewing })
+        let client = self.clone();
+        Ok(Joined { client, id, lines, tenure, keeping, timing, _renewing: renewing })
     }
 
     /// Renews the lease for as long as the answer is kept. In a task of its own, so that nothing that
@@ -150,6 +157,11 @@ impl Joined {
         &self.tenure
     }
 
+    /// The times of its session; none of a daemon of an older wok.
+    pub fn timing(&self) -> Option<Timing> {
+        self.timing
+    }
+
     /// Who sees to it that what depends on the claim is gone before the claim is given up.
     pub fn keeping(&self) -> Keeping {
         self.keeping
@@ -181,7 +193,7 @@ impl Joined {
     /// # Cancellation
     /// The participant ends nevertheless: its stream is closed.
     pub async fn leave(self) -> Result<(), ClientError> {
-        let Joined { client, id, tenure, keeping, lines, _renewing } = self;
+        let Joined { client, id, tenure, keeping, lines, _renewing, .. } = self;
         let leaving = async {
             if keeping == Keeping::Daemon {
                 let path = path(["participants", &id, "dependent"]);

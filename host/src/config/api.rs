@@ -186,7 +186,8 @@ fn read_hosts(field: &Field<'_>, report: &mut Report<'_>) -> Option<Vec<String>>
 fn read_host(text: &str) -> Result<String, BadValue> {
     let is_host = !text.is_empty()
         && text.len() <= LONGEST_HOST
-        && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"/@?#\\".contains(&byte));
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && !b"/@?#*\\".contains(&byte))
+        && port_of(text).is_none_or(|port| port.parse::<u16>().is_ok());
     match is_host {
         true => Ok(text.to_ascii_lowercase()),
         false => Err(BadValue::new(
@@ -194,6 +195,12 @@ fn read_host(text: &str) -> Result<String, BadValue> {
             "write what callers write in their URL, as \"wok.internal:7070\"",
         )),
     }
+}
+
+/// What stands behind the last colon, unless that is one of an address in brackets.
+fn port_of(host: &str) -> Option<&str> {
+    let (_, port) = host.rsplit_once(':')?;
+    (!port.ends_with(']')).then_some(port)
 }
 
 fn read_identity(

@@ -1,6 +1,6 @@
 //! A command that runs while a participant's claim is held, and not a moment longer.
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, stream};
 use tokio::sync::mpsc;
 
 use super::guarded::{EndsBy, Instruction, Terms, run_guarded};
@@ -48,14 +48,14 @@ pub async fn run_while_held(
         return Ok(ended_before(follower, &mut observe));
     };
     let terms = Terms { deadline: participant.deadline(), tenure: participant.tenure() };
-    let over = async {
+    let ends = stream::unfold((follower, observe), async |(follower, mut observe)| {
         loop {
             if let Some(end) = end_of_claim(follower.next().await, &mut observe) {
-                return end;
+                return Some((end, (follower, observe)));
             }
         }
-    };
-    let (ended_by, outcome) = run_guarded(tasks, command, held, terms, instructions, over).await?;
+    });
+    let (ended_by, outcome) = run_guarded(tasks, command, held, terms, instructions, ends).await?;
     Ok(match (ended_by, outcome) {
         (Some(end), _) => end,
         // The guardian knows no other deadline than the session's.

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::{Stream, StreamExt};
 use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::time::MissedTickBehavior;
@@ -47,9 +48,10 @@ pub struct Terms<T> {
     pub tenure: T,
 }
 
-/// Runs a command until it ends or `over` completes, with `WOK_FENCE` and `WOK_CLAIM_PATH` in its
-/// environment. `over` says how the command is to be ended, and why. Answers that reason, if it came
-/// to it, and what became of the command. Nothing of the command is left then.
+/// Runs a command until it ends or `ends` says something, with `WOK_FENCE` and `WOK_CLAIM_PATH` in its
+/// environment. `ends` says how the command is to be ended, and why; what says that it is to be killed
+/// also ends a command that is being stopped. Answers the reason that the command was ended for, if it
+/// came to it, and what became of the command. Nothing of the command is left then.
 ///
 /// The guardian is told the deadline by one of `tasks`: it waits for nobody else.
 ///
@@ -64,7 +66,7 @@ pub async fn run_guarded<E>(
     held: &Held,
     terms: Terms<impl Fn() -> Option<Boottime> + Send + 'static>,
     mut instructions: mpsc::Receiver<Instruction>,
-    over: impl Future<Output = (EndsBy, E)>,
+    ends: impl Stream<Item = (EndsBy, E)>,
 ) -> Result<(Option<E>, Outcome), GuardianError> {
     command.env.push(("WOK_FENCE".into(), held.fence.to_string().into()));
     command.env.push(("WOK_CLAIM_PATH".into(), held.path.clone().into()));
@@ -73,24 +75,31 @@ pub async fn run_guarded<E>(
     let mut stubborn = std::pin::pin!(tell_the_stubborn(&guardian, &held.path));
     // Kept across turns: it looks round by its own clock, whatever else happens here.
     let mut waiting = std::pin::pin!(guardian.wait());
-    let mut over = std::pin::pin!(over);
-    let mut ended_by = None;
+    let mut ends = std::pin::pin!(ends);
+    let mut ended: Option<(EndsBy, E)> = None;
+    let ended_by = |ended: &Option<(EndsBy, E)>| ended.as_ref().map(|(by, _)| *by);
     loop {
-        // All are cancel-safe: three are kept, and instructions stay queued.
+        // All are cancel-safe: three are kept, what is not taken from a stream stays in it, and
+        // instructions stay queued.
         tokio::select! {
             biased;
-            outcome = &mut waiting => return Ok((ended_by, outcome)),
+            outcome = &mut waiting => return Ok((ended.map(|(_, why)| why), outcome)),
             Some(instruction) = instructions.recv() => match instruction {
                 Instruction::Signal(signal) => guardian.signal(signal),
                 Instruction::Stop => guardian.stop(),
             },
-            (ends_by, why) = &mut over, if ended_by.is_none() => {
-                match ends_by {
-                    EndsBy::Stop => guardian.stop(),
-                    EndsBy::Kill => guardian.kill_now(),
+            // Where the command is killed there is nothing more to hear of.
+            Some(end) = ends.next(), if ended_by(&ended) != Some(EndsBy::Kill) => match end.0 {
+                EndsBy::Stop if ended.is_some() => {}
+                EndsBy::Stop => {
+                    guardian.stop();
+                    ended = Some(end);
                 }
-                ended_by = Some(why);
-            }
+                EndsBy::Kill => {
+                    guardian.kill_now();
+                    ended = Some(end);
+                }
+            },
             never = &mut stubborn => match never {},
         }
     }

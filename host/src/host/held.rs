@@ -1,7 +1,7 @@
 //! A claim that is held.
 
 use std::fmt;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -20,14 +20,14 @@ use crate::session::{self, Fence, SessionLoss};
 ///
 /// As long as this value lives, this host does not delete the claim's znodes, also where the module
 /// wants to give the claim up: the next holder comes when you have dropped it. Only a lost session, or
-/// somebody else who deletes a znode, hands the claim on before. So stop when [`lost`](Held::lost)
-/// says so, and give the [`fence`](Held::fence) to whatever you write to, which should refuse a fence
+/// somebody else who deletes a znode, hands the claim on before, also while you are still stopping for a
+/// claim that is given up. So stop when [`lost`](Held::lost) says so, and give the [`fence`](Held::fence) to whatever you write to, which should refuse a fence
 /// that is lower than the highest it has seen: a machine that freezes is told too late.
 #[derive(Debug)]
 pub struct Held {
     claim: session::Held,
     answer: Value,
-    end: OnceLock<HeldEnd>,
+    end: Mutex<Option<HeldEnd>>,
     // Before the participant: what depends on the claim is over when that leaves.
     dependent: TaskTrackerToken,
     participant: Participant,
@@ -40,8 +40,9 @@ pub enum HeldEnd {
     /// It was lost: others may hold it soon, or do already.
     Lost(Loss),
     /// It is being given up, by an operation of the participant, its module or the host's end. Nobody
-    /// else holds it before this [`Held`] is dropped, unless a host that ends has waited for that in vain:
-    /// see [`Host::shut_down`](super::Host::shut_down).
+    /// else holds it before this [`Held`] is dropped, unless it is lost before, which
+    /// [`lost`](Held::lost) answers from then on, or a host that ends has waited for that in vain: see
+    /// [`Host::shut_down`](super::Host::shut_down).
     Released,
 }
 
@@ -61,7 +62,7 @@ impl Held {
         answer: Value,
         dependent: TaskTrackerToken,
     ) -> Self {
-        Held { claim, answer, end: OnceLock::new(), dependent, participant }
+        Held { claim, answer, end: Mutex::default(), dependent, participant }
     }
 
     /// What the operation answered, as JSON: the item that a queue's `take` has claimed, and null where
@@ -119,19 +120,33 @@ impl Held {
                 () = self.participant.until_host_ends() => break HeldEnd::Released,
             }
         };
-        self.end.get_or_init(|| end).clone()
+        self.end_by(end)
+    }
+
+    /// Notes how it ended, and answers how it is known to have ended then: a loss is for good.
+    fn end_by(&self, end: HeldEnd) -> HeldEnd {
+        let mut known = self.end.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some(HeldEnd::Lost(_)) => {}
+            Some(HeldEnd::Released) | None => *known = Some(end.clone()),
+        }
+        known.clone().unwrap_or(end)
     }
 
     /// How it ended, by what the participant has told until now.
     fn ended_by_now(&self) -> Option<HeldEnd> {
-        if self.end.get().is_none() {
-            let mut told = self.participant.told().lock().unwrap_or_else(PoisonError::into_inner);
-            let end = std::iter::from_fn(|| told.next().now_or_never()).find_map(end_of);
-            if let Some(end) = end {
-                self.end.get_or_init(|| end);
+        let mut told = self.participant.told().lock().unwrap_or_else(PoisonError::into_inner);
+        // Until there is nothing more, which is said for ever once the participant has ended.
+        while let Some(notice) = told.next().now_or_never() {
+            let is_last = notice.is_none();
+            if let Some(end) = end_of(notice) {
+                self.end_by(end);
+            }
+            if is_last {
+                break;
             }
         }
-        self.end.get().cloned()
+        self.end.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Runs a command until it ends or the claim does, under a guardian: the command ends in time also

@@ -229,30 +229,44 @@ impl Task {
     }
 
     /// Tells the follower, waits for what depends on the claim, and cleans up.
-    async fn finish(&self, ending: Ending, instance: Option<Box<Instance>>) {
+    async fn finish(&mut self, ending: Ending, instance: Option<Box<Instance>>) {
         let has_claim = self.seat.has_claim();
-        let ending = match ending {
+        let mut ending = match ending {
             Ending::Failed(fault) if has_claim => Ending::Lost(Loss::Fault(fault)),
             ending => ending,
         };
         if let Ending::Lost(loss) = &ending {
-            // What depends on the claim may keep its other znodes for a while.
-            if let Loss::Znode { .. } = loss {
-                self.seat.forfeit();
-            }
-            self.line.tell(Notice::Lost(loss.clone()));
+            self.tell_lost(loss);
         }
+        // Where the participant gives up what still depends on the claim goes on under it, and must hear
+        // if the claim is lost meanwhile.
+        let is_kept = match &ending {
+            Ending::Left | Ending::Lost(Loss::Fault(_)) => has_claim,
+            Ending::Lost(_) | Ending::Failed(_) => false,
+        };
+        let seat = Arc::clone(&self.seat);
         let let_go = async {
-            self.seat.until_independent().await;
+            seat.until_independent().await;
             // Before the clean-up, so that nothing is created after it.
             if let Some(instance) = instance {
                 instance.end().await;
             }
         };
-        tokio::select! {
+        let mut let_go = pin!(let_go);
+        let lost = tokio::select! {
             biased;
-            () = let_go => {}
-            () = self.seat.follow_claims() => {}
+            () = &mut let_go => None,
+            loss = losses(&mut self.state, &seat, &self.line), if is_kept => Some(loss),
+            () = seat.follow_claims(), if !is_kept => None,
+        };
+        if let Some(loss) = lost {
+            self.tell_lost(&loss);
+            ending = Ending::Lost(loss);
+            tokio::select! {
+                biased;
+                () = let_go => {}
+                () = seat.follow_claims() => {}
+            }
         }
         let lost = self.seat.retire().await;
         let ending = match (ending, lost) {
@@ -265,6 +279,14 @@ impl Task {
             (ending, _) => ending,
         };
         self.line.tell(Notice::Ended(ending));
+    }
+
+    fn tell_lost(&self, loss: &Loss) {
+        // What depends on the claim may keep its other znodes for a while.
+        if let Loss::Znode { .. } = loss {
+            self.seat.forfeit();
+        }
+        self.line.tell(Notice::Lost(loss.clone()));
     }
 }
 

@@ -297,12 +297,14 @@ impl Seat {
     /// relies on the local deadline, also where the server does not answer the deletion.
     pub fn retire(&self) -> impl Future<Output = Option<SessionLoss>> + Send + 'static {
         let claimed = self.claims.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        // Before the ledger's own are over: the deadline rests on a majority's word all the time.
+        let standing = self.core.standing();
         let entries = self.ledger().drain();
         let gone: Option<Vec<_>> = entries.into_iter().map(|entry| self.discard(entry)).collect();
         let (lost, state) = (self.core.lost().clone(), self.core.state());
         let clean_up = self.clean_up.clone();
         async move {
-            let _claimed = claimed;
+            let _counting = (claimed, standing);
             let all = async {
                 futures_util::future::try_join_all(gone?).await.ok()?;
                 clean_up.close();

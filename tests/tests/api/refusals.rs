@@ -168,6 +168,7 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
     for (method, part) in [
         ("DELETE", "events"),
         ("GET", "lease"),
+        ("PATCH", "lease"),
         ("PUT", "operation"),
         ("PUT", "dependent"),
         ("GET", "release"),

@@ -152,6 +152,28 @@ async fn who_is_not_revocable_is_not_disturbed_until_it_is_forced() -> Result<()
 }
 
 #[tokio::test]
+async fn who_is_forced_while_its_command_saves_its_work_has_the_command_killed() -> Result<()> {
+    let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
+    let address = zookeeper::shared().await.address();
+    let asked = order.append("asked").replace('\'', "'\\''");
+    let begin = order.append("batch begins");
+    let script = format!("trap '{asked}' TERM; {begin}; while :; do sleep 0.05; done");
+    let batch = Program::wok()?
+        .args(["hold", "lock", "--mount", &path, "--connect", address])
+        .args(["--config", "revocable=true", "--stop-timeout", "2s"])
+        .args(["acquire", "--", "sh", "-c", &script])
+        .start()?;
+    order.wait_for("batch begins").await?;
+    assert_eq!(revoke(&path, &["force-after-ms=300"]).await?, "forced");
+    let ended = batch.ended().await?;
+    // It was asked first, and did not stop. Without force it is told that the claim was given up.
+    assert_eq!(order.labels()?, ["batch begins", "asked"]);
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    assert!(ended.stderr.contains("was deleted by another client"), "{ended:?}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn who_forces_somebody_says_so_in_its_log() -> Result<()> {
     let path = zookeeper::unique_path();
     let holder = hold(&path, &[], "sleep 3600").await?;

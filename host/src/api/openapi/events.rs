@@ -162,7 +162,9 @@ fn joined() -> Value {
         "description": "Whether the claim is kept for what depends on it, as was asked.",
     });
     let words = "The first line: the participant has joined.";
-    let joined = with(event("joined", words, [("session", session)]), "app", app);
+    let timeout = text("Negotiated, as \"10s\"; to the app itself.");
+    let joined = with(event("joined", words, [("session", session)]), "session-timeout", timeout);
+    let joined = with(joined, "app", app);
     with(joined, "dependent", dependent)
 }
 

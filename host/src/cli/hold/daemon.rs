@@ -9,6 +9,7 @@
 
 use std::process::ExitCode;
 
+use futures_util::stream;
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -22,13 +23,13 @@ use crate::client::{Client, Event, Joined, Keeping, Listed, Purpose, path};
 use crate::clock::Boottime;
 use crate::guardian::{GuardedCommand, KillReason, Outcome};
 use crate::holding::{EndsBy, Terms, run_guarded};
-use crate::session::Held;
+use crate::session::{Held, Timing};
 
 /// Holds, runs, releases.
 pub(super) async fn hold(
     client: &Client,
     call: &DaemonCall,
-    command: GuardedCommand,
+    command: impl FnOnce(Option<Timing>) -> Result<GuardedCommand, Failure>,
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
     let mut signals = signals::receive(client.tasks())
@@ -36,7 +37,10 @@ pub(super) async fn hold(
     let mut joined = call.join(client, Purpose::Hold, &mut signals).await?;
     let holder = Holder { client, call, printer };
     let outcome = match holder.acquire(&mut joined, &mut signals).await {
-        Ok(held) => holder.run(&mut joined, &held, command, &mut signals).await,
+        Ok(held) => match command(joined.timing()) {
+            Ok(command) => holder.run(&mut joined, &held, command, &mut signals).await,
+            Err(failure) => Err(failure),
+        },
         Err(failure) => Err(failure),
     };
     // A daemon that said nothing until the deadline is not waited for: it ends the participant when it
@@ -115,8 +119,10 @@ impl Holder<'_> {
         let tenure = joined.tenure().clone();
         let terms = Terms { deadline, tenure: move || tenure.deadline() };
         let (instruct, instructions) = mpsc::channel(1);
-        let over = until_over(joined, self.printer);
-        let running = run_guarded(self.client.tasks(), command, held, terms, instructions, over);
+        let ends = stream::unfold(joined, async |joined| {
+            Some((next_end(joined, self.printer).await, joined))
+        });
+        let running = run_guarded(self.client.tasks(), command, held, terms, instructions, ends);
         // Cancel-safe: the command is awaited to its end, signals only until then.
         let ended = tokio::select! {
             ended = running => ended,
@@ -149,8 +155,9 @@ impl Holder<'_> {
     }
 }
 
-/// Completes when the claim is over. Tells everything else, and moves the deadline meanwhile.
-async fn until_over(joined: &mut Joined, printer: &Printer) -> (EndsBy, Over) {
+/// Completes when the daemon says that the claim is over, or worse. Tells everything else, and moves the
+/// deadline meanwhile.
+async fn next_end(joined: &mut Joined, printer: &Printer) -> (EndsBy, Over) {
     // What nobody keeps may be somebody else's as soon as it is given up.
     let given_up = match joined.keeping() {
         Keeping::Daemon => EndsBy::Stop,
