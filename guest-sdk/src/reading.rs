@@ -64,8 +64,23 @@ pub fn wait_until_gone(path: &str) -> Result<Gone, Error> {
 /// As `multi` and the read; never `outcome-unknown`, since the transaction changes nothing and is sent
 /// again.
 pub fn confirmed(path: &str, read: Request) -> Result<Option<Reply>, Error> {
+    let reply = confirmed_reads(path, &[read]).map(|replies| replies.into_iter().next());
+    match reply {
+        Ok(Some(Ok(reply))) => Ok(Some(reply)),
+        Ok(Some(Err(Error::NoNode))) | Err(Error::NoNode) => Ok(None),
+        Ok(Some(Err(error))) | Err(error) => Err(error),
+        Ok(None) => Err(Error::Other("pipeline: too few replies".to_owned())),
+    }
+}
+
+/// As [`confirmed`], for several reads in one round trip: what they show is not from before this call. They
+/// may be of other znodes than the one that the transaction checks.
+///
+/// # Errors
+/// As [`confirmed`], and `no-node` if the znode at `path` was not there at some moment of this call.
+pub fn confirmed_reads(path: &str, reads: &[Request]) -> Result<Vec<Result<Reply, Error>>, Error> {
     let check = Write::Check(VersionRequest { path: path.to_owned(), version: None });
-    let requests = [Request::Multi(vec![check]), read];
+    let requests = [&[Request::Multi(vec![check])], reads].concat();
     loop {
         let mut replies = zookeeper::pipeline(&requests).into_iter();
         let there = match replies.next() {
@@ -73,14 +88,12 @@ pub fn confirmed(path: &str, read: Request) -> Result<Option<Reply>, Error> {
             Some(Ok(Reply::Multi(Err(MultiError { error, .. }))) | Err(error)) => Err(error),
             _ => Err(Error::Other("multi: another reply".to_owned())),
         };
-        let read = replies.next();
-        let read =
-            read.unwrap_or_else(|| Err(Error::Other("pipeline: too few replies".to_owned())));
-        match there.and(read) {
-            Ok(reply) => return Ok(Some(reply)),
-            Err(Error::NoNode) => return Ok(None),
+        let replies: Vec<_> = replies.collect();
+        let is_unknown = |reply: &Result<Reply, Error>| matches!(reply, Err(Error::OutcomeUnknown));
+        match there {
             Err(Error::OutcomeUnknown) => {}
-            Err(error) => return Err(error),
+            Ok(()) if replies.iter().any(is_unknown) => {}
+            there => return there.map(|()| replies),
         }
     }
 }

@@ -3,9 +3,9 @@
 use crate::participant::{Fence, Level, emit, log, owner};
 use crate::time_and_chance::alarm;
 use crate::zookeeper::{
-    Contents, Error, Event, Reply, Request, Watch, delete, pipeline, set_data, wait, watch_data,
+    Contents, Error, Event, Reply, Request, Watch, delete, set_data, wait, watch_data,
 };
-use crate::{Naming, RevokeRequest, name_of};
+use crate::{Naming, RevokeRequest, confirmed, name_of};
 
 /// The event that tells a request.
 const REQUESTED: &str = "revoke-requested";
@@ -68,20 +68,13 @@ fn write_request(path: &str, request: RevokeRequest) -> Result<(), Error> {
     }
 }
 
-/// What the leader has, in one round trip: the path may come from somebody whose server is ahead of ours.
+/// A znode as it stood at some moment of this call: the path may come from somebody whose server is ahead
+/// of ours, and that nobody is there to be asked is said as a fact.
 fn read_newest(path: &str) -> Result<Contents, Error> {
-    loop {
-        let requests = [Request::Sync(path.to_owned()), Request::GetData(path.to_owned())];
-        let mut replies = pipeline(&requests).into_iter();
-        return match (replies.next(), replies.next()) {
-            // The connection was lost, and a pipeline is sent once. Nothing was written.
-            (_, Some(Err(Error::OutcomeUnknown))) | (Some(Err(Error::OutcomeUnknown)), _) => {
-                continue;
-            }
-            (Some(Err(error)), _) | (_, Some(Err(error))) => Err(error),
-            (_, Some(Ok(Reply::Data(read)))) => Ok(read),
-            _ => Err(Error::Other("get-data: another reply".to_owned())),
-        };
+    match confirmed(path, Request::GetData(path.to_owned()))? {
+        Some(Reply::Data(read)) => Ok(read),
+        Some(_) => Err(Error::Other("get-data: another reply".to_owned())),
+        None => Err(Error::NoNode),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Items that are taken and not acknowledged.
 
 use wok_sdk::participant::Fence;
-use wok_sdk::zookeeper::{Error, MultiError, Reply, Request, VersionRequest, Write, multi};
-use wok_sdk::{Named, reads};
+use wok_sdk::zookeeper::{Error, MultiError, Reply, Request, Stat, VersionRequest, Write, multi};
+use wok_sdk::{Named, confirmed_reads};
 
 use crate::decide::{attempts, name_in};
 use crate::marked::{self, Unmade};
@@ -105,15 +105,17 @@ impl Held {
 pub(crate) fn ack_for(name: &str, fence: Fence) -> Result<(), Error> {
     let (item, claim) = (place::item(name), place::claim(name));
     loop {
-        // Another session has made the claim, so the server may not have heard of it yet. And the item
-        // first: if it is taken anew after the claim was seen, its version is another one.
-        let asks = [
-            Request::Sync(claim.clone()),
-            Request::Exists(item.clone()),
-            Request::Exists(claim.clone()),
-        ];
-        let mut found = Vec::with_capacity(2);
-        for reply in reads(&asks) {
+        // Another session has made the claim, so the server may not have heard of it yet, and that it is
+        // not there is said as a fact. And the item first: if it is taken anew after the claim was seen,
+        // its version is another one.
+        let asks = [Request::Exists(item.clone()), Request::Exists(claim.clone())];
+        let replies = match confirmed_reads(&claim, &asks) {
+            Ok(replies) => replies,
+            Err(Error::NoNode) => return Err(not_taken(name, fence)),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::with_capacity(asks.len());
+        for reply in replies {
             match reply {
                 Ok(Reply::Exists(stat)) => found.push(stat),
                 Ok(_) => {}
@@ -123,7 +125,7 @@ pub(crate) fn ack_for(name: &str, fence: Fence) -> Result<(), Error> {
         let (Some(Some(there)), Some(Some(claimed))) = (found.first(), found.get(1)) else {
             return Err(not_taken(name, fence));
         };
-        if claimed.czxid != fence {
+        if claimed.czxid != fence || !was_taken(there, fence) {
             return Err(not_taken(name, fence));
         }
         let check = VersionRequest { path: claim.clone(), version: None };
@@ -135,6 +137,12 @@ pub(crate) fn ack_for(name: &str, fence: Fence) -> Result<(), Error> {
             Err(unmade) => return Err(unmade.error()),
         }
     }
+}
+
+/// Whether an item was there when a claim with that fence was made. One that came later has the name of an
+/// item that was taken under it: names come back where all items have gone and their directory with them.
+pub(crate) fn was_taken(item: &Stat, fence: Fence) -> bool {
+    item.czxid < fence
 }
 
 fn not_taken(name: &str, fence: Fence) -> Error {

@@ -162,11 +162,12 @@ fn again(held: &Held) -> Result<Vec<queue::Taken>, Error> {
     let mut items = Vec::with_capacity(paths.len());
     for (path, reply) in paths.into_iter().zip(reads(&asks)) {
         match reply {
-            Ok(Reply::Data(Contents { data, stat })) => {
+            Ok(Reply::Data(Contents { data, stat })) if held::was_taken(&stat, held.fence) => {
                 let (attempt, fence) = (held::attempt(stat.version), Some(held.fence));
                 items.push(queue::Taken { path, data, czxid: stat.czxid, attempt, fence });
             }
-            Err(Error::NoNode) => {}
+            // It is gone, and perhaps another one has its name.
+            Ok(Reply::Data(_)) | Err(Error::NoNode) => {}
             Ok(_) => return Err(Error::Other("get-data: another reply".to_owned())),
             Err(error) => return Err(error),
         }

@@ -1,7 +1,7 @@
 //! The replies to reads that are sent together.
 
-use wok_sdk::reads;
 use wok_sdk::zookeeper::{Children, Contents, Error, Reply, Request, Stat, Watch};
+use wok_sdk::{confirmed_reads, reads};
 
 use crate::transaction::DIRECTORY;
 
@@ -26,6 +26,17 @@ impl Replies {
         let mut replies = Replies::of(&[&[sync], requests].concat());
         replies.next()?;
         Ok(replies)
+    }
+
+    /// As things stood at some moment of this call, which a `sync` does not assure: a leader that is cut off
+    /// answers one.
+    pub(crate) fn confirmed(requests: &[Request]) -> Result<Self, Error> {
+        let replies = match confirmed_reads(DIRECTORY, requests) {
+            // Without the directory there is nothing in it, as the reads would say.
+            Err(Error::NoNode) => return Ok(Replies::of(requests)),
+            replies => replies?,
+        };
+        Ok(Replies { rest: replies.into_iter(), watches: Vec::new() })
     }
 
     fn next(&mut self) -> Result<Reply, Error> {

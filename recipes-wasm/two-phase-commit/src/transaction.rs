@@ -251,20 +251,20 @@ pub(crate) fn is_decided(paths: &Paths) -> Result<(Terms, bool), Error> {
         return Ok((terms, true));
     }
     // The server may be behind here, too.
-    let decision = Replies::caught_up(&decision)?.data()?;
+    let decision = Replies::confirmed(&decision)?.data()?;
     Ok((terms, read_decision(paths, &decision)?.is_some()))
 }
 
 /// Reads whom a transaction asks, and more of it. Another host may have begun it just now, and the server that
-/// this one is connected to may be behind: one that does not have the transaction is asked again when it has
-/// caught up.
+/// this one is connected to may be behind: one that does not have the transaction is asked again behind a
+/// transaction of the ensemble.
 fn begun(paths: &Paths, more: &[Request]) -> Result<(Terms, Stat, Replies), Error> {
     let mut requests = vec![Request::GetData(paths.transaction().to_owned())];
     requests.extend_from_slice(more);
     let mut replies = Replies::of(&requests);
     let own = match replies.data() {
         Err(Error::NoNode) => {
-            replies = Replies::caught_up(&requests)?;
+            replies = Replies::confirmed(&requests)?;
             replies.data()?
         }
         own => own?,

@@ -115,7 +115,7 @@ fn locks() -> Vec<Cost> {
         }
         rows.push(Cost::of(recipe, "release", &[&[Delete]]).after(&[first]));
         rows.push(Cost::of(recipe, "contenders", &[&[List], &[Read]]).after(&[first]));
-        let revoke = Cost::of(recipe, "revoke", &[&[Sync, Read], &[SetData]]).changes_a_claim();
+        let revoke = Cost::of(recipe, "revoke", &[&[Multi, Read], &[SetData]]).changes_a_claim();
         let revoke = revoke.with(json!({ "path": ITS_PATH })).config(revocable());
         rows.push(revoke.after_call(Who::Other, first, Value::Null));
     }
@@ -269,7 +269,7 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
     let item = json!({ "item": ITS_PATH, "fence": ITS_FENCE });
     let first: &'static [Opcode] = if list.is_empty() { &[List] } else { &[Sync, List] };
     let peek = cost("peek", &[first, &[List], &[Read]]);
-    let ack_item = cost("ack-item", &[&[Sync, Exists, Exists], &[Multi]]).with(item);
+    let ack_item = cost("ack-item", &[&[Multi, Exists, Exists], &[Multi]]).with(item);
     vec![
         cost("put", &[&[Multi]]).with(one()).after_call(Who::Counted, "put", one()),
         cost("put-all", &[&[Multi]]).with(three()).after_call(Who::Counted, "put", one()),
