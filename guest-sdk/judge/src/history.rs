@@ -58,6 +58,9 @@ pub enum What {
         session: i64,
         /// The absolute path of what it sees as `/`.
         mount: String,
+        /// The recipe's config for it; null if it has none.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        config: Value,
     },
     /// An application called an operation.
     Invoked {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::history::{
     CallId, Change, Entry, FaultKind, HostId, Outcome, ParticipantId, Told, What,
 };
@@ -33,6 +35,8 @@ pub struct Person<'a> {
     pub session: i64,
     /// The absolute path of what it sees as `/`.
     pub mount: &'a str,
+    /// The recipe's config for it.
+    pub config: &'a Value,
     /// How it ended, if it did.
     pub end: Option<End>,
     /// Its application asked it to leave, and gave up what it holds and what it may come to hold.
@@ -148,8 +152,8 @@ impl<'a> People<'a> {
         for (at, entry) in history.iter().enumerate() {
             let now = Moment::of(at, entry);
             match &entry.what {
-                What::Joined { participant, host, session, mount } => {
-                    people.join(*participant, *host, *session, mount);
+                What::Joined { participant, host, session, mount, config } => {
+                    people.join(*participant, *host, *session, mount, config);
                 }
                 What::Invoked { .. } | What::Returned { .. } => {
                     people.note_call(now, &entry.what);
@@ -249,10 +253,17 @@ impl<'a> People<'a> {
         self.beliefs.get(*self.granted.get(&contender.id)?)
     }
 
-    fn join(&mut self, id: ParticipantId, host: HostId, session: i64, mount: &'a str) {
+    fn join(
+        &mut self,
+        id: ParticipantId,
+        host: HostId,
+        session: i64,
+        mount: &'a str,
+        config: &'a Value,
+    ) {
         let (calls, beliefs) = (Vec::new(), Vec::new());
-        let person =
-            Person { id, host, session, mount, end: None, is_leaving: false, calls, beliefs };
+        let (end, is_leaving) = (None, false);
+        let person = Person { id, host, session, mount, config, end, is_leaving, calls, beliefs };
         self.persons.insert(id, person);
     }
 
@@ -442,7 +453,7 @@ fn contends(host_call: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stories::{MOUNT, Story, created, session};
+    use crate::stories::{MOUNT, Story, created, joined, session};
 
     /// Participants 4 and 5 contend on one session. The call of 4 is cancelled before its contender is
     /// there; 5 has its contender, and is answered or not. Answers whose the two contenders are, that of
@@ -450,8 +461,7 @@ mod tests {
     fn askers(is_answered: bool) -> Vec<Option<ParticipantId>> {
         let (mut story, shared) = (Story::new(), session(1));
         for participant in [4, 5] {
-            let mount = MOUNT.to_owned();
-            story.push(What::Joined { participant, host: 1, session: shared, mount });
+            story.push(joined(participant, 1, shared));
         }
         let paths = [5, 4].map(|who| format!("{MOUNT}/_c_{who}-lock-{who:010}"));
         story.ask(4, "contend-and-list", MOUNT);

@@ -45,8 +45,9 @@ impl Raising {
             wit::What::SessionOpened(wit::SessionOpened { host, session, timeout_ms }) => {
                 What::SessionOpened { host, session, timeout_ms }
             }
-            wit::What::Joined(wit::Joined { participant, host, session, mount }) => {
-                What::Joined { participant, host, session, mount: self.text(mount) }
+            wit::What::Joined(wit::Joined { participant, host, session, mount, config }) => {
+                let (mount, config) = (self.text(mount), self.json(config));
+                What::Joined { participant, host, session, mount, config }
             }
             wit::What::Invoked(wit::Invoked { participant, call, operation, arguments }) => {
                 let (operation, arguments) = (self.text(operation), self.json(arguments));

@@ -21,34 +21,20 @@ const ON_ITS_WAY_US: u64 = 1_000_000;
 /// And to one whose connection did not, beyond a session timeout without faults.
 const AFTER_A_FAULT_US: u64 = 2_000_000;
 
-/// What the users of a lock have agreed on.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Agreed {
-    /// Whether those who hold listen for requests.
-    pub is_revocable: bool,
-    /// When a request may be forced; none if that may not be.
-    pub force_after_ms: Option<u64>,
+/// Whether a participant listens for requests, by its setting `revocable`.
+fn is_revocable(person: &Person<'_>) -> bool {
+    person.config.get("revocable").and_then(Value::as_bool).unwrap_or_default()
 }
 
-impl Agreed {
-    /// By the settings `revocable` and `force-after-ms` of a recipe.
-    ///
-    /// # Errors
-    /// What is wrong with the config, in words.
-    pub fn of(config: &str) -> Result<Self, String> {
-        let config: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
-        Ok(Agreed {
-            is_revocable: config.get("revocable").and_then(Value::as_bool).unwrap_or_default(),
-            force_after_ms: config.get("force-after-ms").and_then(Value::as_u64),
-        })
-    }
+/// When a participant may force what it asks for, by its setting `force-after-ms`; none if it may not.
+fn force_after_ms(person: &Person<'_>) -> Option<u64> {
+    person.config.get("force-after-ms").and_then(Value::as_u64)
 }
 
 /// Who was asked to give way, and who was struck.
 #[derive(Debug)]
 pub struct Revoking<'a> {
     case: &'a Case<'a>,
-    agreed: Agreed,
     /// When each contender was asked first, by its number.
     asked: BTreeMap<usize, Moment>,
     /// The attempts to delete another participant's contender.
@@ -68,11 +54,12 @@ struct Strike<'a> {
 }
 
 impl<'a> Revoking<'a> {
-    /// Of a history.
-    pub fn of(case: &'a Case<'a>, agreed: Agreed) -> Self {
+    /// Of a history. Who listens for requests, and who may force when, is what the participants' configs
+    /// say of `revocable` and `force-after-ms`.
+    pub fn of(case: &'a Case<'a>) -> Self {
         let (strikes, overwritten, deleted_by_others) = (Vec::new(), Vec::new(), Vec::new());
         let asked = BTreeMap::new();
-        let mut it = Revoking { case, agreed, asked, strikes, overwritten, deleted_by_others };
+        let mut it = Revoking { case, asked, strikes, overwritten, deleted_by_others };
         let mut owners: BTreeMap<usize, &[u8]> = BTreeMap::new();
         for (at, entry) in case.history.iter().enumerate() {
             let now = Moment::of(at, entry);
@@ -140,7 +127,7 @@ impl<'a> Revoking<'a> {
             let why = match self.asked.get(&contender.id) {
                 None => "which nobody had asked to give way",
                 Some(asked) if asked.at > when.at => "which nobody had asked to give way",
-                Some(_) if self.agreed.force_after_ms.is_none() => "and nobody may be forced",
+                Some(_) if self.may_force(*who).is_none() => "and may force nobody",
                 Some(_) => continue,
             };
             let sentence = format!("participant {who} deletes {}, {why}", contender.path);
@@ -161,15 +148,17 @@ impl<'a> Revoking<'a> {
         }
     }
 
-    /// V2: who holds and is asked is told, whether it was asked before its turn or after, and unless it
+    fn may_force(&self, who: ParticipantId) -> Option<u64> {
+        self.case.people.person(who).and_then(force_after_ms)
+    }
+
+    /// V2: who holds, listens and is asked is told, whether it was asked before its turn or after, and unless it
     /// gives way first.
     pub fn check_told(&self, id: &'static str, found: &mut Vec<Violation>) {
-        if !self.agreed.is_revocable {
-            return;
-        }
         for (number, asked) in &self.asked {
             let Some(contender) = self.case.truth.contender(*number) else { continue };
-            let Some(person) = self.case.people.asker(contender) else { continue };
+            let asker = self.case.people.asker(contender);
+            let Some(person) = asker.filter(|person| is_revocable(person)) else { continue };
             let Some(belief) = self.case.people.granted(contender) else { continue };
             let from = (*asked).max(belief.since);
             let due = self
@@ -249,8 +238,8 @@ impl<'a> Revoking<'a> {
     /// V3: nobody is forced before its time, which begins when it was asked and the one that forces it
     /// was called.
     pub fn check_force(&self, id: &'static str, found: &mut Vec<Violation>) {
-        let Some(force_after_ms) = self.agreed.force_after_ms else { return };
         for Strike { who, when, contender } in &self.strikes {
+            let Some(force_after_ms) = self.may_force(*who) else { continue };
             let Some(asked) = self.asked.get(&contender.id) else { continue };
             let called = self.case.people.call_at(*who, when.at).map(|call| call.invoked);
             let from = called.map_or(*asked, |called| called.max(*asked));

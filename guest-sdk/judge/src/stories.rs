@@ -28,6 +28,23 @@ pub struct Story {
     roles: BTreeMap<ParticipantId, Role>,
 }
 
+/// A participant without a config joins at [`MOUNT`].
+pub fn joined(participant: ParticipantId, host: HostId, session: i64) -> What {
+    let (mount, config) = (MOUNT.to_owned(), Value::Null);
+    What::Joined { participant, host, session, mount, config }
+}
+
+/// A history whose participants all have this config.
+pub fn configured(history: &[Entry], config: &Value) -> Vec<Entry> {
+    let mut configured = history.to_vec();
+    for entry in &mut configured {
+        if let What::Joined { config: own, .. } = &mut entry.what {
+            *own = config.clone();
+        }
+    }
+    configured
+}
+
 /// What the story knows of a participant.
 #[derive(Debug, Default)]
 struct Role {
@@ -53,7 +70,7 @@ impl Story {
         self.commit(session, vec![Change::SessionCreated { session }]);
         self.push(What::SessionOpened { host, session, timeout_ms: TIMEOUT_MS });
         self.roles.insert(participant, Role { host, ..Role::default() });
-        self.push(What::Joined { participant, host, session, mount: MOUNT.to_owned() })
+        self.push(joined(participant, host, session))
     }
 
     /// Something happens, a millisecond later.
@@ -179,7 +196,8 @@ impl Story {
 
     /// The same, with that before the counter.
     pub fn stand_as(&mut self, who: ParticipantId, kind: &str, counter: u32) -> &mut Self {
-        let path = format!("{MOUNT}/_c_{who}-{}{kind}{counter:010}", self.calls);
+        let uuid = format!("{:08x}-0000-4000-8000-{who:012x}", self.calls);
+        let path = format!("{MOUNT}/_c_{uuid}{kind}{counter:010}");
         self.ask(who, "contend", MOUNT);
         let ephemeral_owner = session(who);
         self.commit(ephemeral_owner, vec![created(&path, ephemeral_owner)]);

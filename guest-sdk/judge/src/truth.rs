@@ -299,7 +299,9 @@ impl<'a> Truth<'a> {
             .map_or(0, |((place, _), first)| place.saturating_add(counter.steps_after(*first)));
         line.alive.insert((place, id), counter);
         line.places.insert(id, place);
-        let twin = line.by_stem.insert(stem, id).filter(|twin| line.places.contains_key(twin));
+        // Names without a UUID are no one's own: all that stand in such a line share them.
+        let earlier = line.by_stem.insert(stem, id).filter(|_| has_uuid(stem));
+        let twin = earlier.filter(|twin| line.places.contains_key(twin));
         self.by_path.entry(path).or_default().push(id);
         self.by_czxid.entry(czxid).or_default().push(id);
         self.contenders.push(Contender {
@@ -366,4 +368,10 @@ impl<'a> Truth<'a> {
 pub fn split(path: &str) -> Option<(&str, &str)> {
     let (parent, name) = path.rsplit_once('/')?;
     Some((if parent.is_empty() { "/" } else { parent }, name))
+}
+/// Whether a contender's name says whose it is: by a UUID, with hyphens or without.
+fn has_uuid(stem: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let digits = |run: &str| run.chars().filter(char::is_ascii_hexdigit).count();
+    stem.split(|c| !is_part(c)).any(|run| digits(run) >= 32)
 }

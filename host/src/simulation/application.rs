@@ -142,7 +142,9 @@ impl Running {
             };
             // Before anything that the participant does.
             let (mount, session_id) = (self.world.mount.path().to_owned(), session.id());
-            let joined = What::Joined { participant: id, host, session: session_id, mount };
+            let own = self.script.config.as_ref().or(self.world.subject.config());
+            let config = own.cloned().unwrap_or_default();
+            let joined = What::Joined { participant: id, host, session: session_id, mount, config };
             self.world.recorder.note(joined);
             match Participant::join(&self.tasks, &session, join) {
                 Ok((participant, follower)) => {

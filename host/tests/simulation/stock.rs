@@ -295,6 +295,51 @@ fn what_a_leader_answers_to_a_server_that_its_pings_do_not_reach_is_no_contact()
     assert_eq!((verdict.tally.operations, verdict.tally.grants), (1, 0), "{:?}", verdict.tally);
 }
 
+/// Where an item's name has no UUID, it comes back once all items have gone and their directory with them:
+/// who keeps the claim of an item that was acknowledged long ago has nothing to do with the new one.
+#[test]
+fn an_item_that_has_the_name_of_one_acknowledged_before_is_left_alone() {
+    let ack = r#"{ call = { operation = "ack-item", arguments = { item = "$item.path", fence = "$item.fence" } } }"#;
+    let takes_again = r#"{ call = { operation = "take" } }"#;
+    for (layout, again) in
+        [("curator-simple", ack), ("kazoo", ack), ("curator-simple", takes_again)]
+    {
+        let scenario = format!(
+            r#"
+            seed = 1
+            hosts = 2
+
+            [[applications]]
+            host = 0
+            config = {{ layout = "{layout}" }}
+            steps = [
+                {{ call = {{ operation = "put", arguments = {{ data = "old" }} }} }},
+                {{ call = {{ operation = "take", bind = "item" }} }},
+                {ack},
+                {{ rest = {{ ms = 12000 }} }},
+                {again},
+                {{ rest = {{ ms = 6000 }} }},
+            ]
+
+            [[applications]]
+            host = 1
+            config = {{ layout = "{layout}" }}
+            steps = [
+                {{ rest = {{ ms = 10000 }} }},
+                {{ call = {{ operation = "put", arguments = {{ data = "new" }} }} }},
+                {{ rest = {{ ms = 5000 }} }},
+                {{ call = {{ operation = "take", deadline-ms = 30000 }} }},
+            ]
+            "#
+        );
+        let verdict = played("queue", &scenario);
+        assert_eq!(verdict.violations, [], "{layout}, {again}");
+        // The new item was taken by the other one, unless it was taken in between, and given back.
+        let grants = if again == ack { 2 } else { 3 };
+        assert_eq!(verdict.tally.grants, grants, "{layout}, {again}: {:?}", verdict.tally);
+    }
+}
+
 /// A call that waits until the component has been woken does not wait longer than its caller.
 #[test]
 fn a_call_that_waits_for_a_wake_is_over_at_its_deadline() {

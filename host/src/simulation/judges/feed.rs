@@ -97,9 +97,9 @@ impl<'a> Feed<'a> {
             What::SessionOpened { host, session, timeout_ms } => {
                 wit::What::SessionOpened(wit::SessionOpened { host, session, timeout_ms })
             }
-            What::Joined { participant, host, session, ref mount } => {
-                let mount = self.text(mount);
-                wit::What::Joined(wit::Joined { participant, host, session, mount })
+            What::Joined { participant, host, session, ref mount, ref config } => {
+                let (mount, config) = (self.text(mount), self.json(config));
+                wit::What::Joined(wit::Joined { participant, host, session, mount, config })
             }
             What::Invoked { participant, call, ref operation, ref arguments } => {
                 let (operation, arguments) = (self.text(operation), self.json(arguments));

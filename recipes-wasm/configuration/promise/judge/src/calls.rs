@@ -107,7 +107,7 @@ pub(crate) fn of(history: &[Entry]) -> Vec<Call<'_>> {
     let mut open: BTreeMap<CallId, usize> = BTreeMap::new();
     for (at, entry) in history.iter().enumerate() {
         match &entry.what {
-            What::Joined { participant, host, session, mount } => {
+            What::Joined { participant, host, session, mount, .. } => {
                 participants.insert(*participant, (*host, *session, mount.as_str()));
             }
             What::Invoked { participant, call, operation, arguments } => {

@@ -24,7 +24,7 @@ mod random;
 mod tests;
 
 use wok_judge::history::Entry;
-use wok_judge::revoking::{Agreed, Revoking};
+use wok_judge::revoking::Revoking;
 use wok_judge::truth::Truth;
 use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
@@ -43,9 +43,7 @@ const LOCK: Promise = Promise {
 
 /// The judge of locks.
 #[derive(Debug)]
-pub struct LockJudge {
-    agreed: Agreed,
-}
+pub struct LockJudge;
 
 impl Judge for LockJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
@@ -69,8 +67,8 @@ impl Judge for LockJudge {
         ("H1", "one release wakes one waiter, and a waiter does not poll"),
     ];
 
-    fn begin(config: &str) -> Result<Self, String> {
-        Ok(LockJudge { agreed: Agreed::of(config)? })
+    fn begin(_config: &str) -> Result<Self, String> {
+        Ok(LockJudge)
     }
 
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
@@ -89,7 +87,7 @@ impl Judge for LockJudge {
         }
         beliefs::check(&case, "M5", "M5", &mut found);
         turns::check_turns(&case, "W1", &mut found);
-        let revoking = Revoking::of(&case, self.agreed);
+        let revoking = Revoking::of(&case);
         turns::check_refusals_but(&case, "W1", |call| revoking.was_forced(call), &mut found);
         revoking.check_consent("V1", &mut found);
         revoking.check_told("V2", &mut found);

@@ -5,7 +5,9 @@ use wok_judge::history::{Change, Entry, FaultKind, Outcome, Told, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
 };
-use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
+use wok_judge::stories::{
+    MOUNT, Story, TIMEOUT_MS, configured, created, good_election, good_lock, joined, session,
+};
 use wok_judge::{Judge, Violation};
 
 use crate::LockJudge;
@@ -16,11 +18,12 @@ mod waits;
 const NOTHING: Outcome = Outcome::Ok { value: Value::Null, holds: false };
 
 pub(crate) fn verdict(history: &[Entry]) -> Vec<Violation> {
-    judged_by("null", history)
+    judged_by(&Value::Null, history)
 }
 
-fn judged_by(config: &str, history: &[Entry]) -> Vec<Violation> {
-    LockJudge::begin(config).expect("the config is JSON").verdict(history)
+/// What is said of a history whose participants all have this config.
+fn judged_by(config: &Value, history: &[Entry]) -> Vec<Violation> {
+    LockJudge.verdict(&configured(history, config))
 }
 
 fn judge(story: &Story) -> Vec<Violation> {
@@ -104,8 +107,7 @@ fn m1_a_grant_of_another_clients_contender_is_rejected() {
 #[test]
 fn m1_a_grant_of_a_neighbours_contender_in_the_same_session_is_rejected() {
     let mut story = Story::new();
-    let (host, session, mount) = (1, session(1), MOUNT.to_owned());
-    story.acquire(1, 0).push(What::Joined { participant: 4, host, session, mount });
+    story.acquire(1, 0).push(joined(4, 1, session(1)));
     let (path, fence) = (story.contender(1), story.fence(1));
     story.tell(4, Told::Held { path, fence });
     check(&story, "M1");

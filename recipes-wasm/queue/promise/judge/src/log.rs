@@ -124,8 +124,13 @@ impl<'a> Log<'a> {
                     asking.retain(|it| it.number != *number);
                 }
                 What::Txn { zxid, session, changes } => {
-                    let txn =
-                        Txn { case, now: Moment::of(at, entry), zxid: *zxid, session: *session };
+                    let txn = Txn {
+                        case,
+                        now: Moment::of(at, entry),
+                        zxid: *zxid,
+                        session: *session,
+                        changes,
+                    };
                     log.commit(&txn, changes, &asking);
                 }
                 _ => {}
@@ -216,14 +221,24 @@ struct Txn<'c, 'a> {
     now: Moment,
     zxid: i64,
     session: i64,
+    changes: &'c [Change],
 }
 
 impl Txn<'_, '_> {
-    /// The call whose component asked for a change of that path, if only one can have.
+    /// The call whose component asked for this txn, with its change of that path, if only one can have:
+    /// whoever asked for it has asked for all of its changes.
     fn asker(&self, asking: &[Asking<'_>], path: &str) -> Option<CallId> {
-        let mut all = asking
-            .iter()
-            .filter(|it| it.session == self.session && it.paths.iter().any(|asked| asked == path));
+        let has_asked = |it: &&Asking<'_>, path: &str| it.paths.iter().any(|asked| asked == path);
+        let mut all = asking.iter().filter(|it| {
+            let has_asked_for = |change: &Change| match change {
+                Change::Created { path, .. } => has_asked(it, path) || has_asked(it, stem(path)),
+                Change::DataSet { path, .. } | Change::Deleted { path } => has_asked(it, path),
+                Change::SessionCreated { .. } | Change::SessionClosed { .. } => true,
+            };
+            it.session == self.session
+                && has_asked(it, path)
+                && self.changes.iter().all(has_asked_for)
+        });
         let asker = all.next().filter(|_| all.next().is_none())?;
         self.case.people.call_at(asker.who, asker.at).map(|call: &Call<'_>| call.id)
     }

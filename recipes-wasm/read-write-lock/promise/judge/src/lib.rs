@@ -25,7 +25,7 @@ mod tests;
 
 use wok_judge::history::Entry;
 use wok_judge::people::Call;
-use wok_judge::revoking::{Agreed, Revoking};
+use wok_judge::revoking::Revoking;
 use wok_judge::truth::Truth;
 use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
@@ -47,9 +47,7 @@ const READERS: &[&str] = &["__READ__", "__rlock__"];
 
 /// The judge of read-write locks.
 #[derive(Debug)]
-pub struct ReadWriteLockJudge {
-    agreed: Agreed,
-}
+pub struct ReadWriteLockJudge;
 
 impl Judge for ReadWriteLockJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
@@ -73,8 +71,8 @@ impl Judge for ReadWriteLockJudge {
         ("H1", "one release wakes the readers that wait for it or one writer, and nobody polls"),
     ];
 
-    fn begin(config: &str) -> Result<Self, String> {
-        Ok(ReadWriteLockJudge { agreed: Agreed::of(config)? })
+    fn begin(_config: &str) -> Result<Self, String> {
+        Ok(ReadWriteLockJudge)
     }
 
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
@@ -91,7 +89,7 @@ impl Judge for ReadWriteLockJudge {
         modes::check_upgrades(&case, "R2", &mut found);
         modes::check_downgrades(&case, "R2", &mut found);
         turns::check_turns(&case, "W1", &mut found);
-        let revoking = Revoking::of(&case, self.agreed);
+        let revoking = Revoking::of(&case);
         let is_refused = |call: &Call<'_>| modes::crosses(&case, call) || revoking.was_forced(call);
         turns::check_refusals_but(&case, "W1", is_refused, &mut found);
         revoking.check_consent("V1", &mut found);

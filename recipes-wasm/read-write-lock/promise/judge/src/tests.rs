@@ -5,7 +5,7 @@ use wok_judge::history::{Entry, FaultKind, Outcome, ParticipantId, Told, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
 };
-use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, session};
+use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, configured, created, session};
 use wok_judge::{Judge, Violation};
 
 use crate::ReadWriteLockJudge;
@@ -16,11 +16,12 @@ const READ: &str = "-__READ__";
 const WRITE: &str = "-__WRIT__";
 
 fn verdict(history: &[Entry]) -> Vec<Violation> {
-    judged_by("null", history)
+    judged_by(&Value::Null, history)
 }
 
-fn judged_by(config: &str, history: &[Entry]) -> Vec<Violation> {
-    ReadWriteLockJudge::begin(config).expect("the config is JSON").verdict(history)
+/// What is said of a history whose participants all have this config.
+fn judged_by(config: &Value, history: &[Entry]) -> Vec<Violation> {
+    ReadWriteLockJudge.verdict(&configured(history, config))
 }
 
 fn judge(story: &Story) -> Vec<Violation> {

@@ -86,9 +86,11 @@ pub(super) fn check_refusals(
         let Some(person) = case.people.person(call.who) else { return false };
         let wanted = wanted(case, call);
         let is_wrong = |permits: u64| permits < wanted || stated.is_some_and(|it| it != permits);
-        let was_wrong = semaphores.at(person.mount).is_some_and(|semaphore| {
+        // Where nothing is stored yet, what the participant states itself counts, if it does.
+        let is_unstored_wrong = || stated.is_none_or(is_wrong);
+        let was_wrong = semaphores.at(person.mount).map_or_else(is_unstored_wrong, |semaphore| {
             let mut states = semaphore.between(call.invoked.at, answered.at);
-            states.any(|state| state.permits.is_some_and(is_wrong))
+            states.any(|state| state.permits.map_or_else(is_unstored_wrong, is_wrong))
         });
         let holds = case.people.beliefs_of(call.who).any(|belief| {
             belief.since.at < call.invoked.at && belief.lasts_beyond(call.invoked.at)

@@ -16,7 +16,7 @@ use crate::CommitJudge;
 const WITHIN_MS: u64 = 120_000;
 
 /// Longer than a call may wait that nothing disturbs.
-const LONG_MS: u64 = 3000;
+const LONG_MS: u64 = 6000;
 
 fn verdict(history: &[Entry]) -> Vec<Violation> {
     CommitJudge.verdict(history)

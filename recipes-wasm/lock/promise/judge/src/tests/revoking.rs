@@ -4,8 +4,13 @@ use wok_judge::history::{Data, ParticipantId};
 
 use super::*;
 
-const FORCED: &str = r#"{"revocable": true, "force-after-ms": 1000}"#;
-const UNFORCED: &str = r#"{"revocable": true}"#;
+fn forced() -> Value {
+    json!({ "revocable": true, "force-after-ms": 1000 })
+}
+
+fn unforced() -> Value {
+    json!({ "revocable": true })
+}
 
 /// What is told of requests beside what is told of every line.
 trait Telling {
@@ -36,7 +41,7 @@ impl Telling for Story {
 }
 
 #[track_caller]
-fn check_by(config: &str, story: &Story, expected: &[&str]) {
+fn check_by(config: &Value, story: &Story, expected: &[&str]) {
     assert_breaks(&judged_by(config, &story.entries), expected);
 }
 
@@ -60,7 +65,7 @@ fn good() -> Story {
 
 #[test]
 fn good_runs_are_good_wherever_they_are_cut_off() {
-    let verdict = |history: &[Entry]| judged_by(FORCED, history);
+    let verdict = |history: &[Entry]| judged_by(&forced(), history);
     assert_good_wherever_cut_off(&good(), verdict);
     assert_judged_without_beginning(&good(), verdict);
 }
@@ -69,12 +74,12 @@ fn good_runs_are_good_wherever_they_are_cut_off() {
 fn v1_what_is_deleted_unasked_or_where_nobody_may_be_forced_is_rejected() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).invoke(3, "revoke").wait(2000).struck(3, 1).tell(1, lost());
-    check_by(FORCED, &story, &["V1"]);
+    check_by(&forced(), &story, &["V1"]);
     let mut story = Story::new();
     story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(2000);
     story.struck(3, 1).tell(1, lost());
-    check_by(UNFORCED, &story, &["V1"]);
-    check_by(FORCED, &story, &[]);
+    check_by(&unforced(), &story, &["V1"]);
+    check_by(&forced(), &story, &[]);
 }
 
 #[test]
@@ -83,7 +88,7 @@ fn v1_who_strikes_the_next_one_in_the_place_of_the_one_it_asked_is_rejected() {
     story.acquire(1, 0).win(1).acquire(2, 1).watch(2, 1).asked(3, 1, "__REVOKE__").told(1);
     let first = story.contender(1);
     story.give_up(1, "release").event(2, "deleted", &first).win(2).wait(2000);
-    check_by(FORCED, story.struck(3, 2).tell(2, lost()), &["V1"]);
+    check_by(&forced(), story.struck(3, 2).tell(2, lost()), &["V1"]);
 }
 
 #[test]
@@ -92,7 +97,7 @@ fn v1_a_deletion_by_another_session_is_rejected_however_it_is_done() {
     story.acquire(1, 0).win(1);
     let path = story.contender(1);
     story.commit(session(3), vec![Change::Deleted { path }]).tell(1, lost());
-    check_by(FORCED, &story, &["V1"]);
+    check_by(&forced(), &story, &["V1"]);
 }
 
 #[test]
@@ -100,9 +105,34 @@ fn v2_a_holder_that_is_not_told_is_rejected() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").push(What::Calm);
     story.wait(TIMEOUT_MS + 3000).write(1, true);
-    check_by(UNFORCED, &story, &["V2"]);
+    check_by(&unforced(), &story, &["V2"]);
     // Nobody listens for requests where the lock is not revocable.
-    check_by("null", &story, &[]);
+    check_by(&Value::Null, &story, &[]);
+}
+
+#[test]
+fn each_participant_is_judged_by_its_own_config() {
+    // Participant 1 does not listen, and participant 3 may force nobody.
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").push(What::Calm);
+    story.wait(TIMEOUT_MS + 3000).write(1, true);
+    let among = |story: &Story, listens: u32, forces: u32| {
+        let mut history = story.entries.clone();
+        for entry in &mut history {
+            if let What::Joined { participant, config, .. } = &mut entry.what {
+                *config = json!({ "revocable": *participant == listens });
+                if *participant == forces {
+                    config["force-after-ms"] = json!(1000);
+                }
+            }
+        }
+        LockJudge.verdict(&history)
+    };
+    assert_breaks(&among(&story, 2, 2), &[]);
+    assert_breaks(&among(&story, 1, 2), &["V2"]);
+    story.struck(3, 1).tell(1, lost());
+    assert_breaks(&among(&story, 2, 3), &[]);
+    assert_breaks(&among(&story, 2, 1), &["V1"]);
 }
 
 #[test]
@@ -110,7 +140,7 @@ fn v2_a_request_that_came_before_the_grant_is_to_be_told_after_it() {
     let mut story = Story::new();
     story.acquire(1, 0).asked(3, 1, "__REVOKE__").win(1).push(What::Calm);
     story.wait(TIMEOUT_MS + 3000).write(1, true);
-    check_by(UNFORCED, &story, &["V2"]);
+    check_by(&unforced(), &story, &["V2"]);
 }
 
 #[test]
@@ -118,25 +148,25 @@ fn v2_who_has_given_way_or_is_cut_off_need_not_be_told() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").give_up(1, "release");
     story.wait(TIMEOUT_MS + 3000).push(What::Calm);
-    check_by(UNFORCED, &story, &[]);
+    check_by(&unforced(), &story, &[]);
     let mut story = Story::new();
     story.acquire(1, 0).win(1).fault(FaultKind::Pause, 1).asked(3, 1, "__REVOKE__");
     story.wait(TIMEOUT_MS + 3000).heal(FaultKind::Pause, 1).write(1, true);
-    check_by(UNFORCED, &story, &[]);
+    check_by(&unforced(), &story, &[]);
 }
 
 #[test]
 fn v3_who_is_forced_before_its_time_is_rejected() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(900);
-    check_by(FORCED, story.struck(3, 1).tell(1, lost()), &["V3"]);
+    check_by(&forced(), story.struck(3, 1).tell(1, lost()), &["V3"]);
 }
 
 #[test]
 fn v3_time_begins_anew_for_another_one_that_asks() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).asked(2, 1, "__REVOKE__").answer(2, NOTHING).told(1).wait(5000);
-    check_by(FORCED, story.invoke(3, "revoke").struck(3, 1).tell(1, lost()), &["V3"]);
+    check_by(&forced(), story.invoke(3, "revoke").struck(3, 1).tell(1, lost()), &["V3"]);
 }
 
 #[test]
@@ -151,6 +181,6 @@ fn v4_a_request_that_takes_the_place_of_the_owner_is_rejected() {
                 *data = Data::from(b"me".to_vec());
             }
         }
-        check_by(UNFORCED, story.asked(3, 1, data), expected);
+        check_by(&unforced(), story.asked(3, 1, data), expected);
     }
 }

@@ -4,7 +4,10 @@ use wok_judge::history::{Change, Data};
 
 use super::*;
 
-const REVOCABLE: &str = r#"{"revocable": true, "force-after-ms": 1000}"#;
+fn revocable() -> Value {
+    json!({ "revocable": true, "force-after-ms": 1000 })
+}
+
 const DONE: Outcome = Outcome::Ok { value: Value::Null, holds: false };
 
 /// What is told of requests beside what is told of every lock.
@@ -45,7 +48,7 @@ impl Asking for Story {
 
 #[track_caller]
 fn check_by(story: &Story, expected: &[&str]) {
-    assert_breaks(&judged_by(REVOCABLE, &story.entries), expected);
+    assert_breaks(&judged_by(&revocable(), &story.entries), expected);
 }
 
 #[test]
