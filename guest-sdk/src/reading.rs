@@ -64,12 +64,29 @@ pub fn wait_until_gone(path: &str) -> Result<Gone, Error> {
 /// As `multi` and the read; never `outcome-unknown`, since the transaction changes nothing and is sent
 /// again.
 pub fn confirmed(path: &str, read: Request) -> Result<Option<Reply>, Error> {
-    let reply = confirmed_reads(path, &[read]).map(|replies| replies.into_iter().next());
+    let check = Write::Check(VersionRequest { path: path.to_owned(), version: None });
+    let requests = [Request::Multi(vec![check]), read];
+    loop {
+        let mut replies = zookeeper::pipeline(&requests).into_iter();
+        let there = checked(replies.next());
+        let read = replies.next();
+        let read =
+            read.unwrap_or_else(|| Err(Error::Other("pipeline: too few replies".to_owned())));
+        match there.and(read) {
+            Ok(reply) => return Ok(Some(reply)),
+            Err(Error::NoNode) => return Ok(None),
+            Err(Error::OutcomeUnknown) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// What a multi that only checks was answered.
+fn checked(reply: Option<Result<Reply, Error>>) -> Result<(), Error> {
     match reply {
-        Ok(Some(Ok(reply))) => Ok(Some(reply)),
-        Ok(Some(Err(Error::NoNode))) | Err(Error::NoNode) => Ok(None),
-        Ok(Some(Err(error))) | Err(error) => Err(error),
-        Ok(None) => Err(Error::Other("pipeline: too few replies".to_owned())),
+        Some(Ok(Reply::Multi(Ok(_)))) => Ok(()),
+        Some(Ok(Reply::Multi(Err(MultiError { error, .. }))) | Err(error)) => Err(error),
+        _ => Err(Error::Other("multi: another reply".to_owned())),
     }
 }
 
@@ -83,11 +100,7 @@ pub fn confirmed_reads(path: &str, reads: &[Request]) -> Result<Vec<Result<Reply
     let requests = [&[Request::Multi(vec![check])], reads].concat();
     loop {
         let mut replies = zookeeper::pipeline(&requests).into_iter();
-        let there = match replies.next() {
-            Some(Ok(Reply::Multi(Ok(_)))) => Ok(()),
-            Some(Ok(Reply::Multi(Err(MultiError { error, .. }))) | Err(error)) => Err(error),
-            _ => Err(Error::Other("multi: another reply".to_owned())),
-        };
+        let there = checked(replies.next());
         let replies: Vec<_> = replies.collect();
         let is_unknown = |reply: &Result<Reply, Error>| matches!(reply, Err(Error::OutcomeUnknown));
         match there {
