@@ -90,6 +90,7 @@ fn checked(reply: Option<Result<Reply, Error>>) -> Result<(), Error> {
     }
 }
 
+// `confirmed` does not call this one: a list of replies costs each component that needs one read 2 KiB.
 /// As [`confirmed`], for several reads in one round trip: what they show is not from before this call. They
 /// may be of other znodes than the one that the transaction checks.
 ///

@@ -45,7 +45,7 @@ pub(super) async fn one(
     Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))
 }
 
-/// Nothing stands behind the question mark.
+/// The query of a request that takes none.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoOptions {}

@@ -21,7 +21,8 @@ use crate::session::{self, Fence, SessionLoss};
 /// As long as this value lives, this host does not delete the claim's znodes, also where the module
 /// wants to give the claim up: the next holder comes when you have dropped it. Only a lost session, or
 /// somebody else who deletes a znode, hands the claim on before, also while you are still stopping for a
-/// claim that is given up. So stop when [`lost`](Held::lost) says so, and give the [`fence`](Held::fence) to whatever you write to, which should refuse a fence
+/// claim that is given up. So stop when [`lost`](Held::lost) says so, and give the
+/// [`fence`](Held::fence) to whatever you write to, which should refuse a fence
 /// that is lower than the highest it has seen: a machine that freezes is told too late.
 #[derive(Debug)]
 pub struct Held {

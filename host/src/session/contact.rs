@@ -23,9 +23,9 @@
 //!    that the leader had heard of the session by then, as of the first request.
 //!
 //! All rests on the order in which one connection carries what is sent over it, and on no link's
-//! speed. After a change of the leader all sessions start afresh. Who comes back when the leader may be
-//! ending the session already is not content with a `sync` for the third answer: the leader answers one
-//! also for a session that it is ending, and refuses a write.
+//! speed. After a change of the leader all sessions start afresh. Where the leader may be ending the
+//! session already, as after a sleep of this machine, a `sync` does not do for the third answer: the
+//! leader answers a `sync` also for a session that it is ending, and refuses a write.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -23,7 +23,8 @@ fn heartbeats() -> Match {
     Match::opcode(Opcode::Multi).and(|seen| seen.path.as_deref() == Some("/"))
 }
 
-/// Those of one that has none, and what is sent behind the answer to any heartbeat.
+/// The heartbeats of a session that has none. A session that has some sends the same request each time
+/// that its heartbeat is answered.
 fn syncs() -> Match {
     Match::opcode(Opcode::Sync).and(|seen| seen.path.as_deref() == Some("/"))
 }

@@ -231,8 +231,8 @@ struct Txn<'c, 'a> {
 }
 
 impl Txn<'_, '_> {
-    /// The call whose component asked for this txn, with its change of that path, if only one can have:
-    /// whoever asked for it has asked for all of its changes.
+    /// The call whose component asked for this txn and for its change of that path, if only one call can
+    /// be that one. The component that asked for a txn asked for every change in the txn.
     fn asker(&self, asking: &[Asking<'_>], path: &str) -> Option<CallId> {
         let has_asked = |it: &&Asking<'_>, path: &str| it.paths.iter().any(|asked| asked == path);
         let mut all = asking.iter().filter(|it| {
