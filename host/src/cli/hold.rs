@@ -79,8 +79,10 @@ impl Arguments {
             Calling::OwnSession(target) => self.options.execute(target, self.command, printer),
             Calling::Daemon(daemon, call) => {
                 prepare(printer)?;
-                // What cannot be right is refused before anything is asked for.
-                self.options.guarded(self.command.clone(), self.options.joining.timing())?;
+                // What cannot be right in any session is refused before anything is asked for.
+                if self.options.stop_timeout == Some(Duration::ZERO) {
+                    self.options.stop_timeout(self.options.joining.timing())?;
+                }
                 daemon.ask(async |client| {
                     let command = |told: Option<Timing>| {
                         let timing = told.unwrap_or_else(|| self.options.joining.timing());
@@ -148,13 +150,9 @@ impl HoldOptions {
     }
 
     /// For a session of the daemon's, of these times: its guardian cuts a stop-timeout that does not fit.
-    fn guarded(&self, words: Vec<OsString>, timing: Timing) -> Result<GuardedCommand, Failure> {
-        let stop_timeout = match self.stop_timeout {
-            Some(Duration::ZERO) => self.stop_timeout(timing)?,
-            Some(stop_timeout) => stop_timeout,
-            None => timing.default_stop(),
-        };
-        Ok(self.with_stop_timeout(words, stop_timeout))
+    fn guarded(&self, words: Vec<OsString>, timing: Timing) -> GuardedCommand {
+        let stop_timeout = self.stop_timeout.unwrap_or_else(|| timing.default_stop());
+        self.with_stop_timeout(words, stop_timeout)
     }
 
     /// How long the command has to stop, in a session of these times.

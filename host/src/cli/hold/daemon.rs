@@ -29,7 +29,7 @@ use crate::session::{Held, Timing};
 pub(super) async fn hold(
     client: &Client,
     call: &DaemonCall,
-    command: impl FnOnce(Option<Timing>) -> Result<GuardedCommand, Failure>,
+    command: impl FnOnce(Option<Timing>) -> GuardedCommand,
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
     let mut signals = signals::receive(client.tasks())
@@ -37,10 +37,10 @@ pub(super) async fn hold(
     let mut joined = call.join(client, Purpose::Hold, &mut signals).await?;
     let holder = Holder { client, call, printer };
     let outcome = match holder.acquire(&mut joined, &mut signals).await {
-        Ok(held) => match command(joined.timing()) {
-            Ok(command) => holder.run(&mut joined, &held, command, &mut signals).await,
-            Err(failure) => Err(failure),
-        },
+        Ok(held) => {
+            let command = command(joined.timing());
+            holder.run(&mut joined, &held, command, &mut signals).await
+        }
         Err(failure) => Err(failure),
     };
     // A daemon that said nothing until the deadline is not waited for: it ends the participant when it
