@@ -10,7 +10,7 @@
 //! | how long does a connection live? | `connection.rs`, `far_end.rs` |
 //! | who calls, and may they? | `caller.rs`, `gate.rs`, `desk.rs` |
 //! | which request goes where? | `routes.rs` |
-//! | what keeps the participant of an app, and what ends it? | `attendance.rs` |
+//! | what keeps the participant of an app, and what ends it? | `attendance.rs`, `lease.rs` |
 //! | what keeps a claim that an app runs something under? | `dependence.rs` |
 //! | what is told as it happens? | `lines.rs`, `events.rs` |
 //! | what is answered? | `join.rs`, `operations.rs`, `participants.rs`, `recipes.rs`, `host.rs` |
@@ -30,6 +30,7 @@ mod gate;
 mod host;
 mod join;
 pub(crate) mod json;
+mod lease;
 mod lines;
 pub mod openapi;
 mod operations;

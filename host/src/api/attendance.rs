@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Interval, sleep, sleep_until};
+use tokio::time::{Instant, Interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::dependence::Dependence;
+use super::lease::Lease;
 use super::lines::{Happening, ticks};
 use crate::clock::Boottime;
 use crate::config::spell_duration;
@@ -27,73 +28,6 @@ use crate::registry::App;
 /// How often a daemon that stops looks whether an app without a stream still holds anything: nothing
 /// announces it to the one who waits for the deadline.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// How long a participant lives that nobody renews.
-#[derive(Debug)]
-pub(super) struct Lease {
-    pub(super) length: Duration,
-    run: Mutex<Run>,
-}
-
-/// How a lease runs.
-#[derive(Debug, Default)]
-struct Run {
-    /// None until it runs.
-    until: Option<Instant>,
-    /// It has passed, and the participant ends.
-    is_spent: bool,
-}
-
-impl Lease {
-    pub(super) fn new(length: Duration) -> Self {
-        Lease { length, run: Mutex::default() }
-    }
-
-    /// Has it run from now on. False if it has passed: then it does not come back.
-    fn renew(&self) -> bool {
-        let mut run = self.run();
-        if !run.is_spent {
-            run.until = Some(Instant::now() + self.length);
-        }
-        !run.is_spent
-    }
-
-    /// It does not come back.
-    fn spend(&self) {
-        self.run().is_spent = true;
-    }
-
-    /// How much of it is left.
-    fn left(&self) -> Duration {
-        let run = self.run();
-        match run.until {
-            _ if run.is_spent => Duration::ZERO,
-            Some(until) => until.saturating_duration_since(Instant::now()),
-            None => self.length,
-        }
-    }
-
-    async fn until_spent(&self) {
-        loop {
-            let until = {
-                let (mut run, now) = (self.run(), Instant::now());
-                match run.until {
-                    Some(until) if until <= now => {
-                        run.is_spent = true;
-                        return;
-                    }
-                    Some(until) => until,
-                    None => now + self.length,
-                }
-            };
-            sleep_until(until).await;
-        }
-    }
-
-    fn run(&self) -> MutexGuard<'_, Run> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A participant of an app.
 #[derive(Debug)]

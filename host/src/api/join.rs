@@ -10,10 +10,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::answer::json_response;
-use super::attendance::{Attendance, Lease, Opening, Stream, attend};
+use super::attendance::{Attendance, Opening, Stream, attend};
 use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::Desk;
+use super::lease::Lease;
 use super::lines::{interval, lines};
 use super::operations::{refusal, unanswered};
 use super::participants::held_as_json;
