@@ -227,6 +227,51 @@ async fn a_participant_without_a_stream_lives_by_its_lease() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_call_that_is_open_keeps_its_participant_longer_than_the_lease() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder =
+        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    holder.until("held").await?;
+    let join = json!({ "detached": true, "lease": "2s" });
+    let joined = client.post("/v1/recipes/orders/join", &join).await?;
+    let id = joined.body["participant"].as_str().unwrap().to_owned();
+    // Longer than two leases, in which nobody renews.
+    let path = format!("/v1/participants/{id}/acquire?timeout=5s");
+    let late = client.post(&path, &json!({})).await?;
+    assert_eq!((late.status, &late.body["error"]), (504, &json!("timed-out")), "{late:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_that_ends_with_its_participant_is_told_why() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut holder =
+        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    holder.until("held").await?;
+    let mut idle = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
+    let id = idle.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    let path = format!("/v1/participants/{id}/acquire");
+    let body = json!({});
+    let waiting = client.post(&path, &body);
+    let meanwhile = async {
+        idle.until("waiting").await?;
+        drop(idle);
+        anyhow::Ok(())
+    };
+    let (told, done) = tokio::join!(waiting, meanwhile);
+    done?;
+    let told = told?;
+    assert_eq!((told.status, &told.body["error"]), (410, &json!("ended")), "{told:?}");
+    let message = told.body["message"].as_str().unwrap();
+    assert!(message.contains("its app has closed the connection"), "{message}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,8 +15,9 @@ use tokio::time::{Instant, Interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::dependence::Dependence;
-use super::lease::Lease;
+use super::lease::{Lease, OpenCall};
 use super::lines::{Happening, ticks};
+use super::problem::Problem;
 use crate::clock::Boottime;
 use crate::config::spell_duration;
 use crate::guest::Arguments;
@@ -42,6 +43,8 @@ pub(super) struct Attendance {
     pub(super) dependence: Option<Dependence>,
     /// Cancelled to have it leave.
     pub(super) leaving: CancellationToken,
+    /// Why it leaves, once it does.
+    why: OnceLock<&'static str>,
     /// Cancelled when nothing of it is left.
     pub(super) ended: CancellationToken,
     /// Cancelled to withdraw what is under way; the next operation has another.
@@ -60,6 +63,7 @@ impl Attendance {
             lease: None,
             dependence: None,
             leaving: CancellationToken::new(),
+            why: OnceLock::new(),
             ended: CancellationToken::new(),
             withdrawn: Mutex::default(),
             told: Mutex::new(Boottime::from_nanos(0)),
@@ -95,8 +99,27 @@ impl Attendance {
 
     /// Shows that its app lives. False if that is too late, as its participant ends.
     pub(super) fn renew(&self) -> bool {
-        let is_ending = self.leaving.is_cancelled() || self.ended.is_cancelled();
-        !is_ending && self.lease.as_ref().is_none_or(Lease::renew)
+        !self.is_ending() && self.lease.as_ref().is_none_or(Lease::renew)
+    }
+
+    /// Shows that its app lives, for as long as the app waits for the answer to a call: its lease, if it
+    /// has one, does not run until what is answered here is dropped.
+    pub(super) fn open_call(&self) -> Result<Option<OpenCall<'_>>, Problem> {
+        if self.is_ending() {
+            return Err(self.end_as_problem());
+        }
+        let Some(lease) = &self.lease else { return Ok(None) };
+        lease.open_call().map(Some).ok_or_else(|| self.end_as_problem())
+    }
+
+    fn is_ending(&self) -> bool {
+        self.leaving.is_cancelled() || self.ended.is_cancelled()
+    }
+
+    /// What is told to who asks for something of it too late: how it has ended, or why it ends.
+    pub(super) fn end_as_problem(&self) -> Problem {
+        let standing = self.participant.presence().standing();
+        Problem::ended(standing.ending.as_ref(), self.why.get().copied())
     }
 
     /// Until when it may be told that what is held can be relied on: not for longer than its lease runs.
@@ -221,6 +244,7 @@ pub(super) async fn attend(attending: Attending) {
             biased;
             why = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
                 is_leaving = true;
+                attendance.why.get_or_init(|| why);
                 // Nobody renews it from now on.
                 attendance.leaving.cancel();
                 teller.tell_leaving(why);

@@ -103,7 +103,7 @@ impl Desk {
             Ok(member) if member.by == By::Host => {
                 Problem::forbidden("the config keeps this participant: it is no app's")
             }
-            Ok(_) => Problem::ended(None),
+            Ok(_) => Problem::ended(None, None),
             Err(problem) => problem,
         })
     }

@@ -1,4 +1,7 @@
 //! A lease: how long a participant lives whose app does not renew it.
+//!
+//! An app that waits for the answer to a call cannot renew anything meanwhile, unless it has a second
+//! thread. So the lease does not run while a call is open, and begins anew when the call is over.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,7 +22,13 @@ struct Run {
     until: Option<Instant>,
     /// It has passed, and the participant ends.
     is_spent: bool,
+    /// Calls that are open: the lease does not run.
+    calls: usize,
 }
+
+/// A call that is open. Dropping it has the lease run, for the whole of its length.
+#[derive(Debug)]
+pub(super) struct OpenCall<'a>(&'a Lease);
 
 impl Lease {
     pub(super) fn new(length: Duration) -> Self {
@@ -35,6 +44,16 @@ impl Lease {
         !run.is_spent
     }
 
+    /// Keeps it from running until the call is over. None if it has passed.
+    pub(super) fn open_call(&self) -> Option<OpenCall<'_>> {
+        let mut run = self.run();
+        if run.is_spent {
+            return None;
+        }
+        run.calls += 1;
+        Some(OpenCall(self))
+    }
+
     /// It does not come back.
     pub(super) fn spend(&self) {
         self.run().is_spent = true;
@@ -45,16 +64,21 @@ impl Lease {
         let run = self.run();
         match run.until {
             _ if run.is_spent => Duration::ZERO,
+            // So long it will run when the call is over, and that is later.
+            _ if run.calls > 0 => self.length,
             Some(until) => until.saturating_duration_since(Instant::now()),
             None => self.length,
         }
     }
 
+    /// Completes when it has passed.
     pub(super) async fn until_spent(&self) {
         loop {
             let until = {
                 let (mut run, now) = (self.run(), Instant::now());
                 match run.until {
+                    // A call that is over before then has it run for longer than until then.
+                    _ if run.calls > 0 => now + self.length,
                     Some(until) if until <= now => {
                         run.is_spent = true;
                         return;
@@ -69,5 +93,56 @@ impl Lease {
 
     fn run(&self) -> MutexGuard<'_, Run> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        let OpenCall(lease) = self;
+        let mut run = lease.run();
+        run.calls -= 1;
+        run.until = Some(Instant::now() + lease.length);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+
+    /// As if all of its time had passed.
+    fn pass(lease: &Lease) {
+        lease.run().until = Some(Instant::now());
+    }
+
+    #[tokio::test]
+    async fn a_lease_does_not_pass_under_an_open_call_and_begins_anew_when_the_call_is_over() {
+        let lease = Lease::new(HOUR);
+        assert!(lease.renew());
+        let (first, second) = (lease.open_call().unwrap(), lease.open_call().unwrap());
+        for call in [first, second] {
+            pass(&lease);
+            assert_eq!(lease.until_spent().now_or_never(), None);
+            assert_eq!(lease.left(), HOUR);
+            drop(call);
+        }
+        assert_eq!(lease.until_spent().now_or_never(), None);
+        assert!(lease.left() > HOUR / 2);
+        pass(&lease);
+        assert_eq!(lease.until_spent().now_or_never(), Some(()));
+        assert!(lease.open_call().is_none() && !lease.renew());
+    }
+
+    #[tokio::test]
+    async fn what_is_spent_stays_spent_when_a_call_is_over() {
+        let lease = Lease::new(HOUR);
+        let call = lease.open_call().unwrap();
+        lease.spend();
+        drop(call);
+        assert_eq!(lease.left(), Duration::ZERO);
+        assert!(!lease.renew());
     }
 }

@@ -40,11 +40,10 @@ pub(super) async fn of_participant(
     let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
     let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
     let arguments = arguments(&join.module, &operation, &given)?;
-    if !attendance.renew() {
-        return Err(Problem::ended(None));
-    }
+    let kept = attendance.open_call()?;
     let answer = attendance.call(Opening { arguments, deadline }).await;
-    attendance.renew();
+    // Its app has the whole lease from the answer on.
+    drop(kept);
     respond(answer, &attendance).await
 }
 
@@ -108,14 +107,13 @@ pub(super) async fn unanswered(error: &CallError, attendance: &Attendance) -> Pr
         // What depends on the claim may hold the end up; then the caller is told that it has ended.
         tokio::time::timeout(LAST_WORDS, attendance.ended.cancelled()).await.ok();
     }
-    let standing = attendance.participant.presence().standing();
-    Problem::of_call(error, standing.ending.as_ref())
+    Problem::of_call(error, || attendance.end_as_problem())
 }
 
 /// What a module's error is to its caller: the end of the participant, if that is why it was withdrawn.
 pub(super) fn refusal(error: &Value, attendance: &Attendance) -> Problem {
     match error.as_str() == Some("cancelled") && attendance.leaving.is_cancelled() {
-        true => Problem::ended(attendance.participant.presence().standing().ending.as_ref()),
+        true => attendance.end_as_problem(),
         false => Problem::refused(error),
     }
 }

@@ -70,7 +70,7 @@ pub(super) async fn renew(
     }
     // One that is ending is not renewed any more, and must not be believed to be.
     if !attendance.renew() {
-        return Err(Problem::ended(None));
+        return Err(attendance.end_as_problem());
     }
     let member = desk.member(&id, &caller.credentials)?;
     Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))

@@ -84,25 +84,16 @@ impl Problem {
         Problem::with_body(StatusCode::CONFLICT, json!({ "error": error }))
     }
 
-    /// The participant has ended; `ending` says how, where it has been told.
-    pub(super) fn ended(ending: Option<&Ending>) -> Self {
-        let Some(ending) = ending else {
-            return Problem::new(
-                StatusCode::GONE,
-                "ended",
-                "the participant has ended: join again",
-            );
-        };
+    /// The participant has ended; `ending` says how, where it has been told, and `why` what its leaving
+    /// came from, where that is known.
+    pub(super) fn ended(ending: Option<&Ending>, why: Option<&str>) -> Self {
         match ending {
-            Ending::Failed(fault) => Problem::new(
+            Some(Ending::Failed(fault)) => Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 "module-failed",
                 format!("the module failed: {fault}"),
             ),
-            Ending::Left => {
-                Problem::new(StatusCode::GONE, "ended", "the participant has left: join again")
-            }
-            Ending::Lost(loss) => {
+            Some(ending @ Ending::Lost(loss)) => {
                 let message = format!("the participant has ended, {ending}: join again");
                 let body = json!({
                     "error": "ended",
@@ -112,11 +103,18 @@ impl Problem {
                 });
                 Problem::with_body(StatusCode::GONE, body)
             }
+            Some(Ending::Left) | None => {
+                let message = match why {
+                    Some(why) => format!("the participant has ended, as {why}: join again"),
+                    None => "the participant has ended: join again".to_owned(),
+                };
+                Problem::new(StatusCode::GONE, "ended", message)
+            }
         }
     }
 
-    /// Why there is no answer to a call.
-    pub(super) fn of_call(error: &CallError, ending: Option<&Ending>) -> Self {
+    /// Why there is no answer to a call; `ended` says what is told where its participant has ended.
+    pub(super) fn of_call(error: &CallError, ended: impl FnOnce() -> Problem) -> Self {
         match error {
             CallError::Busy => Problem::new(StatusCode::LOCKED, "busy", error.to_string()),
             CallError::Cancelled => Problem::new(
@@ -126,7 +124,7 @@ impl Problem {
                  stands in line; what it was to write for good may have been written, so look \
                  before it is called again",
             ),
-            CallError::Ended => Problem::ended(ending),
+            CallError::Ended => ended(),
         }
     }
 }

@@ -90,7 +90,8 @@ impl Kind {
             Kind::MethodNotAllowed => "The path has other methods.",
             Kind::TooSlow => "The body was not sent in time.",
             Kind::Ended => {
-                "The participant has ended; after a loss `reason` and `cause` say which loss."
+                "The participant has ended, or ends, and the message says why; after a loss `reason` and \
+                 `cause` say which loss."
             }
             Kind::TooLarge => "The body is too large.",
             Kind::Busy => {
