@@ -20,7 +20,7 @@ use wok::tasks::Tasks;
 use wok_tests::admin::Admin;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream};
-use wok_tests::zookeeper;
+use wok_tests::zookeeper::{self, Options, Server};
 use wok_tests::{scratch, stubborn};
 
 /// A daemon with one recipe, `orders`, which is a lock at `path`.
@@ -33,13 +33,20 @@ struct Daemon {
 
 impl Daemon {
     async fn start() -> Result<Daemon> {
-        let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+        let daemon = Daemon::at(zookeeper::shared().await.address()).await?;
+        daemon.until_ready().await?;
+        Ok(daemon)
+    }
+
+    /// One of that server's, which serves its socket, but need not have a session.
+    async fn at(server: &str) -> Result<Daemon> {
+        let path = zookeeper::unique_path();
         let directory = scratch::dir()?;
         let (config, socket) = (directory.path().join("wok.toml"), directory.path().join("s"));
         let text = format!(
             r#"
 [zookeeper]
-connect = "{}"
+connect = "{server}"
 session-timeout = "4s"
 
 [api]
@@ -49,14 +56,12 @@ socket = "{}"
 module = "lock"
 mount = "{path}"
 "#,
-            server.address(),
             socket.display()
         );
         fs::write(&config, text)?;
         let running = Program::wok()?.args([Path::new("run"), &config]).start()?;
-        let daemon = Daemon { _directory: directory, socket, running, path };
-        daemon.until_ready().await?;
-        Ok(daemon)
+        running.wait_for_text("the API is served").await?;
+        Ok(Daemon { _directory: directory, socket, running, path })
     }
 
     async fn until_ready(&self) -> Result<()> {
@@ -469,6 +474,41 @@ async fn where_no_daemon_listens_it_is_said_what_to_type() -> Result<()> {
     let ended = Program::wok()?.args(stock).arg(&socket).run().await?;
     assert_eq!(ended.code(), Some(69), "{ended:?}");
     assert!(ended.stderr.contains("--mount /lock"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_without_a_session_is_waited_for_and_that_is_said_once() -> Result<()> {
+    let mut server = Server::start(Options::default()).await?;
+    server.kill();
+    let daemon = Daemon::at(server.address()).await?;
+    for (patience, code, told) in [
+        (&["--connect-timeout", "0s"][..], 69, "no session with ZooKeeper"),
+        (&["--connect-timeout", "300ms"], 69, "tried for 300ms: wait longer"),
+        (&["--connect-timeout", "1h", "--wait", "300ms"], 75, "no answer within --wait"),
+    ] {
+        let ended = daemon.wok(["call", "orders", "contenders"])?.args(patience).run().await?;
+        assert_eq!(ended.code(), Some(code), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    }
+    let patient = ["--connect-timeout", "1h"];
+    let call = daemon.wok(["call", "orders", "contenders"])?.args(patient).start()?;
+    let hold = daemon.wok(["hold", "orders", "acquire"])?.args(patient);
+    let hold = hold.args(["--", "echo", "held at last"]).start()?;
+    for waiting in [&call, &hold] {
+        waiting.wait_for_text("no session with ZooKeeper; trying for 1h").await?;
+    }
+    let withdrawn = daemon.wok(["call", "orders", "contenders"])?.args(patient).start()?;
+    withdrawn.wait_for_text("trying for").await?;
+    withdrawn.signal(Signal::TERM)?;
+    assert_eq!(withdrawn.ended().await?.code(), Some(128 + 15));
+    server.restart().await?;
+    for (waiting, said) in [(call, ""), (hold, "held at last\n")] {
+        let ended = waiting.ended().await?;
+        assert_eq!(ended.code(), Some(0), "{ended:?}");
+        assert!(ended.stdout.ends_with(said), "{ended:?}");
+        assert_eq!(ended.stderr.matches("trying for").count(), 1, "{}", ended.stderr);
+    }
     Ok(())
 }
 

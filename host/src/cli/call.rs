@@ -63,7 +63,7 @@ impl Arguments {
 async fn ask(client: &Client, call: &DaemonCall, printer: &Printer) -> Result<Value, Failure> {
     let mut signals = signals::receive(client.tasks())
         .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
-    let mut joined = call.join(client, Purpose::Answer, &mut signals).await?;
+    let mut joined = call.join(client, Purpose::Answer, &mut signals, printer).await?;
     let mut holds = false;
     let answered = loop {
         match call.next(&mut joined, &mut signals, printer).await {

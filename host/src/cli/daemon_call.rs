@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -12,6 +12,7 @@ use super::joining::{self, stopping};
 use super::output::Printer;
 use crate::api::LONGEST_TIMEOUT;
 use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, path};
+use crate::config::spell_duration;
 use crate::guest::values;
 use crate::modules::stock_names;
 use crate::near::near;
@@ -26,11 +27,16 @@ pub(super) struct DaemonCall {
     pub(super) wait: Option<Duration>,
     /// When `wait` is over, and the daemon has had the time to say so.
     pub(super) until: Option<Instant>,
+    /// How long to try while the daemon has no session.
+    pub(super) connect_timeout: Duration,
     pub(super) owner: Option<String>,
 }
 
 /// How long a daemon has to say that `--wait` is over. One that is stopped says nothing.
 pub(super) const GRACE: Duration = Duration::from_secs(1);
+
+/// How often a daemon without a session is asked again: it answers from its memory.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// What comes of a call. All else that is told is printed.
 pub(super) enum Came {
@@ -52,36 +58,100 @@ impl DaemonCall {
         format!("{} {}", self.recipe, self.operation)
     }
 
-    /// Joins the recipe and has the operation called. A signal withdraws it.
+    /// Joins the recipe and has the operation called, as soon as the daemon has a session. A signal
+    /// withdraws it.
     pub(super) async fn join(
         &self,
         client: &Client,
         purpose: Purpose,
         signals: &mut mpsc::Receiver<Signal>,
+        printer: &Printer,
     ) -> Result<Joined, Failure> {
-        let join = Join {
+        // Of a join that is dropped nothing is left.
+        tokio::select! {
+            joined = self.join_when_connected(client, purpose, printer) => joined,
+            signal = stopping(signals) => Err(joining::signalled(signal)),
+            () = reached(self.until) => Err(self.unanswered()),
+        }
+    }
+
+    /// Joins, and tries for `--connect-timeout` while the daemon has no session. Says once that it waits.
+    async fn join_when_connected(
+        &self,
+        client: &Client,
+        purpose: Purpose,
+        printer: &Printer,
+    ) -> Result<Joined, Failure> {
+        let (start, mut is_told, mut had_session) = (Instant::now(), false, false);
+        loop {
+            let left = self.left();
+            if left == Some(Duration::ZERO) {
+                return Err(self.unanswered());
+            }
+            let error = match client.join(&self.as_join(purpose, left)).await {
+                Ok(joined) => return Ok(joined),
+                Err(error) => error,
+            };
+            if !is_unavailable(&error) {
+                return Err(self.not_joined(client, error).await);
+            }
+            if has_session(client).await {
+                // It came in between, unless the daemon refuses for another reason.
+                if had_session {
+                    return Err(error.into());
+                }
+                had_session = true;
+                continue;
+            }
+            had_session = false;
+            if start.elapsed() + AGAIN >= self.connect_timeout {
+                return Err(self.given_up());
+            }
+            if !is_told {
+                printer.connecting(NO_SESSION, self.connect_timeout);
+                is_told = true;
+            }
+            tokio::time::sleep(left.map_or(AGAIN, |left| left.min(AGAIN))).await;
+        }
+    }
+
+    fn as_join(&self, purpose: Purpose, left: Option<Duration>) -> Join {
+        Join {
             recipe: self.recipe.clone(),
             operation: self.operation.clone(),
             arguments: self.arguments.clone(),
-            // The daemon takes no longer one; `until` limits the wait all the same.
-            timeout: self.wait.filter(|wait| *wait <= LONGEST_TIMEOUT),
+            // The daemon takes no longer one, and none of nothing; `until` limits the wait all the same.
+            timeout: left
+                .filter(|left| *left <= LONGEST_TIMEOUT)
+                .map(|left| left.max(Duration::from_millis(1))),
             owner: self.owner.clone(),
             purpose,
+        }
+    }
+
+    /// What is left of `wait`.
+    fn left(&self) -> Option<Duration> {
+        let over = self.until? - GRACE;
+        Some(over.saturating_duration_since(Instant::now()))
+    }
+
+    fn given_up(&self) -> Failure {
+        let tried = match self.connect_timeout {
+            Duration::ZERO => String::new(),
+            limit => {
+                format!("; tried for {}: wait longer with --connect-timeout", spell_duration(limit))
+            }
         };
-        // Of a join that is dropped nothing is left.
-        let joined = tokio::select! {
-            joined = client.join(&join) => joined,
-            signal = stopping(signals) => return Err(joining::signalled(signal)),
-            () = reached(self.until) => return Err(self.unanswered()),
-        };
-        match joined {
-            Ok(joined) => Ok(joined),
-            Err(error) => Err(match self.unknown(client, &error).await {
-                Some(what) => Failure::Usage(format!(
-                    "{what}; a module is named together with --mount and --connect"
-                )),
-                None => self.without_daemon(error),
-            }),
+        Failure::Unreachable(format!("{NO_SESSION}, and `wok logs` says why{tried}"))
+    }
+
+    /// Why the daemon refuses, or that it is not there.
+    async fn not_joined(&self, client: &Client, error: ClientError) -> Failure {
+        match self.unknown(client, &error).await {
+            Some(what) => Failure::Usage(format!(
+                "{what}; a module is named together with --mount and --connect"
+            )),
+            None => self.without_daemon(error),
         }
     }
 
@@ -171,6 +241,21 @@ impl DaemonCall {
             }
         }
     }
+}
+
+/// What is said while the daemon has no session.
+const NO_SESSION: &str = "the daemon has no session with ZooKeeper";
+
+/// Whether the daemon cannot serve it now: without a session, without a place, or on its way to an end.
+fn is_unavailable(error: &ClientError) -> bool {
+    matches!(error, ClientError::Host(HostError { kind, .. }) if kind == "unavailable")
+}
+
+/// Whether the daemon has a session. One that does not say so is not waited for.
+async fn has_session(client: &Client) -> bool {
+    let host: Result<Value, _> = client.get(&path(["host"])).await;
+    let sessions = host.ok().and_then(|it| it.get("sessions")?.as_array().cloned());
+    sessions.is_none_or(|all| all.iter().any(|it| it.get("state") != Some(&json!("lost"))))
 }
 
 /// Completes at that time, if there is one.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -111,7 +111,16 @@ impl Called {
                 let (wait, owner) = (joining.wait, joining.owner.clone());
                 let until = wait.map(|wait| Instant::now() + wait + GRACE);
                 let recipe = module;
-                let call = DaemonCall { recipe, operation, arguments, wait, until, owner };
+                let connect_timeout = joining.connect.timeout();
+                let call = DaemonCall {
+                    recipe,
+                    operation,
+                    arguments,
+                    wait,
+                    until,
+                    connect_timeout,
+                    owner,
+                };
                 Calling::Daemon(daemon, call)
             }
         })
@@ -257,13 +266,8 @@ impl Ready {
     }
 
     async fn try_to_open(&self, printer: &Printer) -> Result<Arc<Session>, Failure> {
-        let waits = |error: &ConnectError| {
-            let limit = spell_duration(self.connect_timeout);
-            let reason = error.to_string();
-            let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
-            let text = format!("{reason}; trying for {limit} (--connect-timeout)");
-            printer.event("connecting", &fields, &text);
-        };
+        let waits =
+            |error: &ConnectError| printer.connecting(&error.to_string(), self.connect_timeout);
         let opened = self.epochs.open_within(self.connect_timeout, waits).await;
         opened.map_err(|error| match error {
             ConnectError::Unreachable { .. } => {

@@ -4,7 +4,7 @@
 //! command's; reports that are asked for, as `inspect`, go to standard output.
 
 use std::borrow::Cow;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use super::exit::{Failure, LossInWords};
 use super::stdout::Reader;
 use super::{stderr, stdout, told};
 use crate::client::Told;
+use crate::config::spell_duration;
 use crate::guest::values::unsigned;
 use crate::participant::{Notice, detail_as_json};
 use crate::plain_text;
@@ -69,6 +70,14 @@ impl Printer {
                 self.err(&Value::Object(object).to_string());
             }
         }
+    }
+
+    /// That no server is there yet, and wok goes on trying for so long.
+    pub(super) fn connecting(&self, reason: &str, limit: Duration) {
+        let limit = spell_duration(limit);
+        let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
+        let text = format!("{reason}; trying for {limit} (--connect-timeout)");
+        self.event("connecting", &fields, &text);
     }
 
     /// A notice of a participant that is not the end of something, on standard error.

@@ -6,10 +6,9 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use super::exit::Failure;
 
 /// What only a session of one's own can be told. Of the rest, both can, but for `--socket`.
-const OF_AN_OWN_SESSION: [&str; 12] = [
+const OF_AN_OWN_SESSION: [&str; 11] = [
     "mount",
     "connect",
-    "connect_timeout",
     "session_timeout",
     "digest_file",
     "sasl_file",
@@ -149,6 +148,7 @@ mod tests {
         let own = || Ok(Way::OwnSession { mount: "/a".to_owned() });
         check(&[], Unknown, Ok(Way::Daemon));
         check(&["socket"], Unknown, Ok(Way::Daemon));
+        check(&["connect_timeout"], Unknown, Ok(Way::Daemon));
         check(&["mount", "connect"], Known, own());
         check(&["mount", "connect", "config", "acl"], Known, own());
         // WOK_CONNECT is there for others, and is taken by who names a mount.
@@ -172,12 +172,13 @@ mod tests {
 
     #[test]
     fn every_option_belongs_to_one_of_the_ways_or_to_both() {
-        const BOTH: [&str; 11] = [
+        const BOTH: [&str; 12] = [
             "module",
             "operation",
             "arguments",
             "command",
             "wait",
+            "connect_timeout",
             "owner",
             "stop_signal",
             "stop_timeout",

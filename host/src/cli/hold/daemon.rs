@@ -34,7 +34,7 @@ pub(super) async fn hold(
 ) -> Result<ExitCode, Failure> {
     let mut signals = signals::receive(client.tasks())
         .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
-    let mut joined = call.join(client, Purpose::Hold, &mut signals).await?;
+    let mut joined = call.join(client, Purpose::Hold, &mut signals, printer).await?;
     let holder = Holder { client, call, printer };
     let outcome = match holder.acquire(&mut joined, &mut signals).await {
         Ok(held) => {
