@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Handle;
 use wok::client::{Client, Socket};
@@ -190,6 +190,29 @@ async fn programs_read_the_same_events_as_from_a_session_of_ones_own() -> Result
     assert_eq!(names, ["waiting", "held"], "{}", ended.stderr);
     assert!(events[1]["fence"].as_i64().is_some_and(|fence| fence > 0));
     assert!(events.iter().all(|it| it["recipe"] == "orders"), "{}", ended.stderr);
+    assert!(events.iter().all(|it| it["participant"].is_string()), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn programs_are_told_that_a_claim_is_over_when_the_daemon_stops() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let holder = daemon
+        .wok(["hold", "--output", "json", "orders", "acquire"])?
+        .args(["--", "sh", "-c", "read line"])
+        .start()?;
+    let held: Value = serde_json::from_str(&holder.wait_for_text(r#""held""#).await?.text)?;
+    daemon.running.signal(Signal::TERM)?;
+    let ended = holder.ended().await?;
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    let lines = ended.stderr.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>()?;
+    let lost: Vec<_> = lines.iter().filter(|line| line["event"] == "lost").collect();
+    let [lost] = lost.as_slice() else { panic!("{}", ended.stderr) };
+    assert_eq!((&lost["reason"], &lost["cause"]), (&json!("released"), &json!("daemon")), "{lost}");
+    assert_eq!(lost["participant"], held["participant"], "{lost}");
+    assert_eq!(lost["recipe"], "orders", "{lost}");
+    assert_eq!(daemon.running.ended().await?.code(), Some(0));
     Ok(())
 }
 

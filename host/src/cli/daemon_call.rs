@@ -11,7 +11,7 @@ use super::exit::Failure;
 use super::joining::{self, stopping};
 use super::output::Printer;
 use crate::api::LONGEST_TIMEOUT;
-use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, path};
+use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, Told, path};
 use crate::config::spell_duration;
 use crate::guest::values;
 use crate::modules::stock_names;
@@ -38,10 +38,17 @@ pub(super) const GRACE: Duration = Duration::from_secs(1);
 /// How often a daemon without a session is asked again: it answers from its memory.
 const AGAIN: Duration = Duration::from_millis(200);
 
+/// A claim that is held.
+pub(super) struct Claim {
+    pub(super) held: Held,
+    /// The line that says so, with all that the daemon says of it.
+    pub(super) told: Told,
+}
+
 /// What comes of a call. All else that is told is printed.
 pub(super) enum Came {
     /// A claim is held.
-    Held(Held),
+    Held(Box<Claim>),
     /// It is given up.
     Released,
     /// The operation has answered.
@@ -215,7 +222,7 @@ impl DaemonCall {
                 return Err(Failure::Unreachable(format!("{what}: the daemon said no more of it")));
             };
             if let Some(held) = told.held() {
-                return Ok(Came::Held(held));
+                return Ok(Came::Held(Box::new(Claim { held, told })));
             }
             match told.event {
                 Event::Released { .. } => return Ok(Came::Released),

@@ -87,6 +87,31 @@ impl From<&Loss> for LossInWords {
     }
 }
 
+impl LossInWords {
+    /// The module gave the claim up, and the command was stopped first.
+    pub(super) fn by_module() -> Self {
+        LossInWords {
+            reason: "released".into(),
+            cause: "module".into(),
+            message:
+                "the module gave the claim up: the command was stopped, or was not started any \
+                      more"
+                    .to_owned(),
+        }
+    }
+
+    /// The daemon gave the claim up, and the command was stopped first.
+    pub(super) fn by_daemon(why: &str) -> Self {
+        LossInWords {
+            reason: "released".into(),
+            cause: "daemon".into(),
+            message: format!(
+                "the daemon was asked to give the claim up, so the command was stopped: {why}"
+            ),
+        }
+    }
+}
+
 impl std::fmt::Display for LossInWords {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.message)

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use clap::Args;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::connect::{duration, parsed};
-use super::exit::{self, Failure};
+use super::exit::{self, Failure, LossInWords};
 use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
 use super::log::{LOG_FOR_ONE, log_to_stderr};
 use super::output::Printer;
@@ -276,19 +276,18 @@ impl Contender<'_> {
             Ok(CommandEnd::Killed(reason)) => {
                 Err(Failure::CommandEnded(format!("the command was killed {reason}")))
             }
-            Ok(CommandEnd::Lost(loss)) => {
-                self.printer.lost(&self.recipe, &(&loss).into());
-                Ok(ExitCode::from(exit::LOST))
-            }
-            Ok(CommandEnd::Released) => Err(Failure::CommandEnded(RELEASED.to_owned())),
+            Ok(CommandEnd::Lost(loss)) => Ok(self.lost(&(&loss).into())),
+            Ok(CommandEnd::Released) => Ok(self.lost(&LossInWords::by_module())),
             Err(error) => Err(Failure::NotStarted { message: error.to_string(), code: 126 }),
         }
     }
-}
 
-/// What is said of a command whose claim the module gave up.
-const RELEASED: &str =
-    "the module gave the claim up: the command was stopped, or was not started any more";
+    /// Tells that the claim is over before the command was, and answers the exit code of that.
+    fn lost(&self, loss: &LossInWords) -> ExitCode {
+        self.printer.lost(&[("recipe", json!(self.recipe))], loss);
+        ExitCode::from(exit::LOST)
+    }
+}
 
 /// The program that a command runs, for people.
 fn program(command: &GuardedCommand) -> String {

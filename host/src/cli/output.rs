@@ -129,16 +129,17 @@ impl Printer {
         }
     }
 
-    /// A claim that is lost.
-    pub(super) fn lost(&self, recipe: &str, loss: &LossInWords) {
+    /// A claim that is over before its command was. `whose` are the fields that say whose claim it was.
+    pub(super) fn lost(&self, whose: &[(&str, Value)], loss: &LossInWords) {
+        let mut fields = whose.to_vec();
+        fields.extend([
+            ("reason", json!(loss.reason)),
+            ("cause", json!(loss.cause)),
+            ("message", json!(loss.message)),
+        ]);
         self.event(
             "lost",
-            &[
-                ("recipe", json!(recipe)),
-                ("reason", json!(loss.reason)),
-                ("cause", json!(loss.cause)),
-                ("message", json!(loss.message)),
-            ],
+            &fields,
             &format!("lost: {loss}; nothing of the command is left running"),
         );
     }

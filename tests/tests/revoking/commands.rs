@@ -60,7 +60,7 @@ async fn a_batch_job_saves_its_work_before_the_urgent_one_that_asked_begins() ->
     let ended = batch.ended().await?;
     assert_eq!(ended.code(), Some(76), "{ended:?}");
     assert!(ended.stderr.contains("revoke-requested"), "{ended:?}");
-    assert!(ended.stderr.contains("gave the claim up"), "{ended:?}");
+    assert!(ended.stderr.contains("wok: lost: the module gave the claim up"), "{ended:?}");
     assert_eq!(order.labels()?, ["batch begins", "batch has saved", "urgent begins"]);
     let admin = Admin::connect(zookeeper::shared().await.address()).await?;
     assert_eq!(admin.children(&path).await?, Vec::<String>::new());

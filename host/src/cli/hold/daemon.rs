@@ -11,11 +11,11 @@ use std::process::ExitCode;
 
 use futures_util::stream;
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{RELEASED, exit_of, not_held, pass_on, program};
-use crate::cli::daemon_call::{self, Came, DaemonCall};
+use super::{exit_of, not_held, pass_on, program};
+use crate::cli::daemon_call::{self, Came, Claim, DaemonCall};
 use crate::cli::exit::{self, Failure, LossInWords};
 use crate::cli::output::Printer;
 use crate::cli::signals;
@@ -23,7 +23,7 @@ use crate::client::{Client, Event, Joined, Keeping, Listed, Purpose, path};
 use crate::clock::Boottime;
 use crate::guardian::{GuardedCommand, KillReason, Outcome};
 use crate::holding::{EndsBy, Terms, run_guarded};
-use crate::session::{Held, Timing};
+use crate::session::Timing;
 
 /// Holds, runs, releases.
 pub(super) async fn hold(
@@ -37,9 +37,9 @@ pub(super) async fn hold(
     let mut joined = call.join(client, Purpose::Hold, &mut signals, printer).await?;
     let holder = Holder { client, call, printer };
     let outcome = match holder.acquire(&mut joined, &mut signals).await {
-        Ok(held) => {
+        Ok(claim) => {
             let command = command(joined.timing());
-            holder.run(&mut joined, &held, command, &mut signals).await
+            holder.run(&mut joined, &claim, command, &mut signals).await
         }
         Err(failure) => Err(failure),
     };
@@ -71,10 +71,10 @@ impl Holder<'_> {
         &self,
         joined: &mut Joined,
         signals: &mut mpsc::Receiver<Signal>,
-    ) -> Result<Held, Failure> {
+    ) -> Result<Box<Claim>, Failure> {
         loop {
             match self.call.next(joined, signals, self.printer).await {
-                Ok(Came::Held(held)) => return Ok(held),
+                Ok(Came::Held(claim)) => return Ok(claim),
                 // It goes on, or its last event says why it does not.
                 Ok(Came::Answered { goes_on: None | Some(true), .. } | Came::Released) => {}
                 Ok(Came::Answered { value, goes_on: Some(false) }) => {
@@ -102,11 +102,11 @@ impl Holder<'_> {
     async fn run(
         &self,
         joined: &mut Joined,
-        held: &Held,
+        claim: &Claim,
         command: GuardedCommand,
         signals: &mut mpsc::Receiver<Signal>,
     ) -> Result<ExitCode, Failure> {
-        let recipe = &self.call.recipe;
+        let whose = [("recipe", json!(self.call.recipe)), ("participant", json!(joined.id()))];
         let Some(deadline) = joined.tenure().deadline() else {
             return Err(Failure::Unreachable(
                 "the daemon does not say until when a claim holds, so nothing can run under it: its \
@@ -114,7 +114,7 @@ impl Holder<'_> {
                     .to_owned(),
             ));
         };
-        self.printer.held(recipe, held);
+        self.printer.told(&claim.told);
         let program = program(&command);
         let tenure = joined.tenure().clone();
         let terms = Terms { deadline, tenure: move || tenure.deadline() };
@@ -122,22 +122,21 @@ impl Holder<'_> {
         let ends = stream::unfold(joined, async |joined| {
             Some((next_end(joined, self.printer).await, joined))
         });
-        let running = run_guarded(self.client.tasks(), command, held, terms, instructions, ends);
+        let running =
+            run_guarded(self.client.tasks(), command, &claim.held, terms, instructions, ends);
         // Cancel-safe: the command is awaited to its end, signals only until then.
         let ended = tokio::select! {
             ended = running => ended,
             never = pass_on(signals, instruct) => match never {},
         };
         let lost = |loss: LossInWords| {
-            self.printer.lost(recipe, &loss);
+            self.printer.lost(&whose, &loss);
             Ok(ExitCode::from(exit::LOST))
         };
         match ended {
             Ok((Some(Over::Lost(loss)), _)) => lost(loss),
-            Ok((Some(Over::Released), _)) => Err(Failure::CommandEnded(RELEASED.to_owned())),
-            Ok((Some(Over::Leaving(why)), _)) => Err(Failure::CommandEnded(format!(
-                "the daemon was asked to give the claim up, so the command was stopped: {why}"
-            ))),
+            Ok((Some(Over::Released), _)) => lost(LossInWords::by_module()),
+            Ok((Some(Over::Leaving(why)), _)) => lost(LossInWords::by_daemon(&why)),
             Ok((None, Outcome::Killed(KillReason::Deadline))) => lost(LossInWords {
                 reason: "session".into(),
                 cause: "deadline".into(),
