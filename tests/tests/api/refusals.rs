@@ -181,6 +181,28 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
     Ok(())
 }
 
+/// What the page and the OpenAPI document say of them: hyper answers before there is a request.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_http_and_a_head_that_is_too_large_are_refused_without_a_body() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let long = format!("GET /healthz HTTP/1.1\r\nHost: wok\r\nX: {}\r\n\r\n", "x".repeat(20_000));
+    let many = format!("GET /healthz HTTP/1.1\r\nHost: wok\r\n{}\r\n", "X: x\r\n".repeat(200));
+    for (request, status) in
+        [("{\"call\":\"acquire\"}\r\n\r\n", "400"), (&long, "431"), (&many, "431")]
+    {
+        let (mut stream, mut answer) = (UnixStream::connect(serving.socket())?, Vec::new());
+        // The rest of a head that is too large is not read, so sending or reading may break off.
+        let sent = stream.write_all(request.as_bytes());
+        let read = stream.read_to_end(&mut answer);
+        let answer = String::from_utf8(answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").context(format!("{sent:?} {read:?}"))?;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+        assert_eq!(body, "", "{head}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_is_refused_when_all_of_it_has_been_sent() -> Result<()> {
     let server = zookeeper::shared().await;

@@ -94,7 +94,7 @@ impl Endpoint {
             "required": need == Need::Needed,
             "content": content(JSON, schema),
         }));
-        self.fails(&[Kind::TooSlow, Kind::TooLarge])
+        self.fails(&Kind::OF_BODIES)
     }
 
     /// Answers a value.

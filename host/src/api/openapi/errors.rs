@@ -16,13 +16,14 @@ pub(super) enum Kind {
     Ended,
     TooLarge,
     Busy,
+    HeadTooLarge,
     ModuleFailed,
     Unavailable,
     TimedOut,
 }
 
 impl Kind {
-    const ALL: [Kind; 12] = [
+    const ALL: [Kind; 13] = [
         Kind::BadRequest,
         Kind::Unauthorized,
         Kind::Forbidden,
@@ -32,14 +33,23 @@ impl Kind {
         Kind::Ended,
         Kind::TooLarge,
         Kind::Busy,
+        Kind::HeadTooLarge,
         Kind::ModuleFailed,
         Kind::Unavailable,
         Kind::TimedOut,
     ];
 
     /// What may be said to anybody, whatever is asked.
-    pub(super) const GENERAL: [Kind; 4] =
-        [Kind::BadRequest, Kind::Unauthorized, Kind::Forbidden, Kind::Unavailable];
+    pub(super) const GENERAL: [Kind; 5] = [
+        Kind::BadRequest,
+        Kind::Unauthorized,
+        Kind::Forbidden,
+        Kind::HeadTooLarge,
+        Kind::Unavailable,
+    ];
+
+    /// What may be said to who sends a body, also where none is asked for.
+    pub(super) const OF_BODIES: [Kind; 2] = [Kind::TooSlow, Kind::TooLarge];
 
     /// What may be said to who calls an operation.
     pub(super) const OF_CALLS: [Kind; 4] =
@@ -56,6 +66,7 @@ impl Kind {
             Kind::Ended => 410,
             Kind::TooLarge => 413,
             Kind::Busy => 423,
+            Kind::HeadTooLarge => 431,
             Kind::ModuleFailed => 500,
             Kind::Unavailable => 503,
             Kind::TimedOut => 504,
@@ -73,6 +84,7 @@ impl Kind {
             Kind::Ended => "ended",
             Kind::TooLarge => "too-large",
             Kind::Busy => "busy",
+            Kind::HeadTooLarge => "head-too-large",
             Kind::ModuleFailed => "module-failed",
             Kind::Unavailable => "unavailable",
             Kind::TimedOut => "timed-out",
@@ -81,7 +93,10 @@ impl Kind {
 
     fn words(self) -> &'static str {
         match self {
-            Kind::BadRequest => "The request is wrong, and the message says where.",
+            Kind::BadRequest => {
+                "The request is wrong, and the message says where. What is no HTTP is answered without \
+                 a body."
+            }
             Kind::Unauthorized => "Over TCP: the token is missing or wrong.",
             Kind::Forbidden => {
                 "The host does not serve this user, this `Host`, or a web page of another origin."
@@ -98,6 +113,9 @@ impl Kind {
                 "Another operation of this participant is under way: join a second participant to \
                  do two things at a time."
             }
+            Kind::HeadTooLarge => {
+                "The head of the request has more than 16 KiB or 100 headers. There is no body."
+            }
             Kind::ModuleFailed => "The module failed, and its participant has ended.",
             Kind::Unavailable => {
                 "There is no session, all sessions are full, the host is stopping, or it has too \
@@ -110,7 +128,11 @@ impl Kind {
         }
     }
 
-    fn schema(self) -> Value {
+    /// The schema of the body. None where HTTP itself refuses, before the host sees a request.
+    fn schema(self) -> Option<Value> {
+        if self == Kind::HeadTooLarge {
+            return None;
+        }
         let error = json!({ "type": "string", "const": self.name() });
         let message = text("What happened and what to do, for people.");
         let mut schema = object([("error", error), ("message", message)]);
@@ -120,7 +142,7 @@ impl Kind {
             properties.insert("reason".to_owned(), loss_reason());
             properties.insert("cause".to_owned(), loss_cause());
         }
-        described(schema, self.words())
+        Some(described(schema, self.words()))
     }
 
     fn schema_name(self) -> String {
@@ -140,21 +162,24 @@ pub(super) fn loss_cause() -> Value {
     text("What is behind the reason, in one word.")
 }
 
-/// Adds a schema for each kind.
+/// Adds a schema for each kind that has a body.
 pub(super) fn add(components: &mut Components) {
     for kind in Kind::ALL {
-        components.keep(&[&kind.schema_name()], kind.schema());
+        if let Some(schema) = kind.schema() {
+            components.keep(&[&kind.schema_name()], schema);
+        }
     }
 }
 
 /// An answer for each kind, by its name.
 pub(super) fn responses() -> Value {
     let response = |kind: Kind| {
-        let schema = refer(&kind.schema_name());
-        let response = json!({
-            "description": kind.words(),
-            "content": { "application/json": { "schema": schema } },
-        });
+        let mut response = json!({ "description": kind.words() });
+        if let (Some(_), Value::Object(response)) = (kind.schema(), &mut response) {
+            let schema = refer(&kind.schema_name());
+            let content = json!({ "application/json": { "schema": schema } });
+            response.insert("content".to_owned(), content);
+        }
         (kind.name().to_owned(), response)
     };
     Value::Object(Kind::ALL.into_iter().map(response).collect::<Map<_, _>>())

@@ -79,11 +79,9 @@ pub(super) fn add(paths: &mut Paths) {
     let end = of_one("end-participant", "End a participant")
         .acknowledges("Nothing of the participant is left.");
     paths.add(Method::Delete, PATH, end);
-    let renew = of_one("renew-lease", "Renew a lease").answers(
-        200,
-        "The lease begins again.",
-        &refer(PARTICIPANT),
-    );
+    let renew = of_one("renew-lease", "Renew a lease")
+        .answers(200, "The lease begins again.", &refer(PARTICIPANT))
+        .fails(&Kind::OF_BODIES);
     paths.add(Method::Put, format!("{PATH}/lease"), renew);
     let cancel = of_one("cancel-operation", "Cancel what is under way")
         .about("Harmless where no operation is under way.")

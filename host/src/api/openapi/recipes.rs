@@ -77,9 +77,9 @@ fn call(module: &Module<'_>, described: &Described<'_>, components: &mut Compone
     refuses(endpoint, &name, described.error.as_ref(), components)
 }
 
-/// Takes a timeout.
+/// Takes a timeout, and reads a body, also of an operation without arguments.
 pub(super) fn bounded(endpoint: Endpoint) -> Endpoint {
-    endpoint.asks("timeout", TIMEOUT, &duration(TIMEOUT))
+    endpoint.asks("timeout", TIMEOUT, &duration(TIMEOUT)).fails(&Kind::OF_BODIES)
 }
 
 /// May answer an error of the operation's own.

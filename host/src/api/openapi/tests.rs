@@ -127,6 +127,21 @@ fn every_operation_of_every_stock_recipe_can_be_asked_for_in_every_way() {
 }
 
 #[test]
+fn what_http_itself_refuses_and_what_is_wrong_with_a_body_is_told_wherever_it_may_be_met() {
+    let document = document_of(&[("orders", interface("lock"))]);
+    for (path, method, operation) in operations(&document) {
+        let has = |status: &str| operation["responses"].get(status).is_some();
+        assert!(has("400") && has("431"), "{method} {path}");
+        // Each POST and PUT has its body read, if only to find that there is none.
+        let is_read = ["post", "put"].contains(&method);
+        assert_eq!((has("408"), has("413")), (is_read, is_read), "{method} {path}");
+    }
+    let bodies = document["components"]["responses"].as_object().unwrap();
+    let without = bodies.iter().filter(|(_, it)| it.get("content").is_none());
+    assert_eq!(without.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["head-too-large"]);
+}
+
+#[test]
 fn a_host_without_recipes_has_a_document_of_its_own_paths() {
     let document = document_of(&[]);
     assert_eq!(problems(&document), Vec::<String>::new());
