@@ -31,11 +31,12 @@ mod validate;
 mod way;
 mod zookeeper;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
+use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub use exit::{Failure, LossInWords};
 use output::{Output, Printer};
@@ -96,7 +97,7 @@ enum Command {
 
 /// Runs the command line and answers the exit code.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage(&with_tip(error)),
     };
@@ -133,6 +134,24 @@ pub fn main() -> ExitCode {
     };
     stderr::finish();
     code
+}
+
+/// Reads the command line. A variable that is empty counts as one that is not set.
+fn parse() -> Result<Arguments, clap::Error> {
+    let is_empty = |name: &OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let mut command = without_variables(Arguments::command(), is_empty);
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Arguments::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// A command none of whose options is read from one of these variables.
+fn without_variables(command: clap::Command, ignored: impl Fn(&OsStr) -> bool) -> clap::Command {
+    command.mut_subcommands(|command| {
+        command.mut_args(|argument| match argument.get_env() {
+            Some(name) if ignored(name) => argument.env(Resettable::Reset),
+            _ => argument,
+        })
+    })
 }
 
 /// The error of a command line, with what the usual mistakes need.
@@ -181,6 +200,23 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         super::Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_variable_that_is_empty_is_not_read() {
+        let read = |ignored: &str| {
+            let command = super::Arguments::command();
+            let command = super::without_variables(command, |name| name == ignored);
+            let of = |command: &clap::Command| -> Vec<String> {
+                let names = command.get_arguments().filter_map(|it| it.get_env());
+                names.map(|name| name.to_string_lossy().into_owned()).collect()
+            };
+            command.get_subcommands().flat_map(of).collect::<Vec<_>>()
+        };
+        for name in ["WOK_CONNECT", "WOK_SOCKET", "WOK_CACHE_DIR"] {
+            assert!(read("NONE").iter().any(|it| it == name), "{name} is read by nobody");
+            assert!(!read(name).iter().any(|it| it == name), "{name} is read");
+        }
     }
 
     #[test]

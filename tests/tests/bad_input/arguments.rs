@@ -48,6 +48,18 @@ async fn check_code(arguments: &[&str], code: i32, kind: &str, told: &[&str]) ->
     Ok(())
 }
 
+#[tokio::test]
+async fn a_variable_that_is_empty_is_taken_for_one_that_is_not_set() -> Result<()> {
+    let lock = Program::wok()?.args(["lock", "/a", "--", "true"]).env("WOK_CONNECT", "");
+    let ended = lock.run().await?;
+    assert_eq!(ended.code(), Some(64), "{ended:?}");
+    assert!(ended.stderr.contains("named in WOK_CONNECT"), "{}", ended.stderr);
+    // A daemon may listen at this user's default socket; either way the command line is well.
+    let ended = Program::wok()?.arg("ps").env("WOK_SOCKET", "").run().await?;
+    assert_ne!(ended.code(), Some(64), "{ended:?}");
+    Ok(())
+}
+
 /// A full disk is no reader that has gone.
 #[tokio::test]
 async fn an_answer_that_cannot_be_written_is_not_lost_without_a_word() -> Result<()> {
