@@ -113,6 +113,13 @@ async fn a_module_is_simulated_with_its_config() -> Result<()> {
     let ended = Program::wok()?.args(["test", "lock", "--config", "format=zk"]).run().await?;
     assert_eq!(ended.code(), Some(78), "{ended:?}");
     assert!(ended.stderr.contains("config.format"), "{}", ended.stderr);
+    // The types take it, and the module does not.
+    for more in [&["--seed", "1"][..], &["--seeds", "1"], &["--exhaustive"]] {
+        let arguments = ["test", "semaphore", "--config", "permits=0"];
+        let ended = Program::wok()?.args(arguments).args(more).run().await?;
+        assert_eq!(ended.code(), Some(78), "{ended:?}");
+        assert!(ended.stderr.contains("permits: 0 is not from 1"), "{}", ended.stderr);
+    }
     Ok(())
 }
 

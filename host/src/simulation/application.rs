@@ -14,6 +14,7 @@ use super::plan::{Application, Step};
 use super::recorder::{Observer, Steps};
 use super::references::{Bound, resolved};
 use super::world::World;
+use crate::guest::Fault;
 use crate::participant::{
     Answer, Call, CallError, Ending, Follower, Join, Loss, Notice, Participant,
 };
@@ -278,6 +279,11 @@ async fn follow(
         let Some(notice) = notice else { return };
         beliefs.note(&notice);
         let has_ended = matches!(notice, Notice::Ended(_));
+        if let Notice::Ended(Ending::Failed(fault)) = &notice
+            && let Fault::ConfigRefused { error, .. } = &**fault
+        {
+            world.config_refused(error);
+        }
         world.recorder.note(What::Told { participant, notice: told(notice) });
         if has_ended {
             world.ended(participant);

@@ -5,9 +5,11 @@ use std::fmt;
 use serde_json::Value;
 
 use super::judges;
+use super::plan::{Application, Plan, Step};
 use super::survey::Survey;
 use super::workload::{Workload, WorkloadError};
 use super::world::{self, PlanError};
+use crate::guest::values::error_in_words;
 use crate::guest::{
     CompileCache, Configuration, Engine, EngineError, EngineOptions, Judge, JudgeError, Limits,
     Module, ModuleError, Pace, custom_section,
@@ -82,7 +84,7 @@ pub enum Given {
         /// Its file's name.
         name: String,
         /// The scenario.
-        plan: Box<super::plan::Plan>,
+        plan: Box<Plan>,
     },
 }
 
@@ -175,14 +177,19 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Whether its config, with that of each role, fits the module: to be asked where a plan has none
-    /// of its own.
+    /// Whether its config, with that of each role, fits the module's types, and the module takes it: to
+    /// be asked where a plan has none of its own.
     ///
     /// # Errors
     /// [`SubjectError::Config`].
     pub fn check_config(&self) -> Result<(), SubjectError> {
         for config in self.workload.configs(self.config.as_ref()) {
             self.fitting_config(config.as_ref())?;
+            // What cannot be run is told when it is asked for.
+            let refused = world::run(self, &joining_with(config)).ok();
+            if let Some(error) = refused.and_then(|run| run.refused_config) {
+                return Err(SubjectError::Config(error_in_words(&error).into_owned()));
+            }
         }
         Ok(())
     }
@@ -273,6 +280,20 @@ impl Subject {
 
     fn fitting_config(&self, config: Option<&Value>) -> Result<Configuration, SubjectError> {
         self.module.configuration(config).map_err(|error| SubjectError::Config(error.to_string()))
+    }
+}
+
+/// Somebody who joins with that config, and does nothing. Nothing is done to them.
+fn joining_with(config: Option<Value>) -> Plan {
+    let steps = vec![Step::Rest { ms: 1_000 }];
+    Plan {
+        seed: 1,
+        servers: 1,
+        hosts: 1,
+        session_timeout_ms: 4_000,
+        counter: 0,
+        applications: vec![Application { host: 0, config, steps }],
+        faults: Vec::new(),
     }
 }
 

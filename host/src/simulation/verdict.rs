@@ -48,7 +48,7 @@ impl Verdict {
     /// # Errors
     /// The plan does not fit the module, or its judge fails.
     pub fn of(subject: &Subject, plan: Plan) -> Result<Self, VerdictError> {
-        let Run { history, simulated } = world::run(subject, &plan)?;
+        let Run { history, simulated, .. } = world::run(subject, &plan)?;
         // All who use one mount have to agree.
         let own = plan.applications.iter().find_map(|application| application.config.as_ref());
         let config = own.or(subject.config()).unwrap_or(&Value::Null).to_string();

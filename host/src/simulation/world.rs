@@ -58,6 +58,8 @@ pub struct Run {
     pub history: Vec<Entry>,
     /// How much time was simulated.
     pub simulated: Duration,
+    /// The error of a module that has refused a config of the plan; the first one.
+    pub refused_config: Option<Value>,
 }
 
 /// What all parts of a run share.
@@ -88,6 +90,8 @@ struct State {
     open_calls: BTreeMap<CallId, HostId>,
     /// The first arguments that did not fit once a reference was resolved.
     misfit: Option<PlanError>,
+    /// The first error of a module that refused its config.
+    refused_config: Option<Value>,
 }
 
 /// A participant that has not ended: where it is, and how it is disturbed.
@@ -248,9 +252,13 @@ async fn live(
     let simulated = began.elapsed();
     nemesis.kill_all();
     tasks.cancel();
-    match world.state().misfit.take() {
+    let mut state = world.state();
+    match state.misfit.take() {
         Some(misfit) => Err(misfit),
-        None => Ok(Run { history: world.recorder.take(), simulated }),
+        None => {
+            let refused_config = state.refused_config.take();
+            Ok(Run { history: world.recorder.take(), simulated, refused_config })
+        }
     }
 }
 
@@ -278,6 +286,11 @@ impl World {
         let place = format!("applications[{application}].steps[{step}]");
         let misfit = PlanError { place, problem: problem.to_string() };
         self.state().misfit.get_or_insert(misfit);
+    }
+
+    /// A module has refused its config.
+    pub(super) fn config_refused(&self, error: &Value) {
+        self.state().refused_config.get_or_insert_with(|| error.clone());
     }
 
     pub(super) fn is_finished(&self, application: usize) -> bool {
