@@ -245,6 +245,28 @@ async fn a_call_that_is_open_keeps_its_participant_longer_than_the_lease() -> Re
 }
 
 #[tokio::test]
+async fn who_posts_to_what_is_no_operation_is_told_its_methods() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut idle = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
+    let id = idle.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    for (part, status, told) in [
+        ("lease", 405, "which are PUT:"),
+        ("events", 405, "which are GET, HEAD:"),
+        ("operation", 405, "which are DELETE:"),
+        ("dependent", 405, "which are DELETE:"),
+        ("releese", 404, "did you mean release?"),
+    ] {
+        let answer = client.post(&format!("/v1/participants/{id}/{part}"), &Value::Null).await?;
+        assert_eq!(answer.status, status, "{part}: {answer:?}");
+        let message = answer.body["message"].as_str().unwrap();
+        assert!(message.contains(told), "{part}: {message}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_call_that_ends_with_its_participant_is_told_why() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;

@@ -17,7 +17,7 @@ use super::connection::LAST_WORDS;
 use super::desk::Desk;
 use super::join::{app_of, arguments, owner_of};
 use super::problem::Problem;
-use super::routes::only;
+use super::routes::{no_operation, only};
 use crate::participant::{Answer, CallError};
 
 /// What stands behind the question mark.
@@ -39,6 +39,11 @@ pub(super) async fn of_participant(
     let attendance = desk.attendance(&id, &caller.credentials)?;
     let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
     let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
+    if join.module.interface().operation(&operation).is_none()
+        && let Some(problem) = no_operation(&operation)
+    {
+        return Err(problem);
+    }
     let arguments = arguments(&join.module, &operation, &given)?;
     let kept = attendance.open_call()?;
     let answer = attendance.call(Opening { arguments, deadline }).await;

@@ -59,9 +59,11 @@ impl Problem {
     /// As [`method_not_allowed`](Self::method_not_allowed), of a path whose methods the router does not
     /// know.
     pub(super) fn other_methods(allow: &'static str) -> Self {
+        let message =
+            format!("this path has other methods, which are {allow}: see /v1/openapi.json");
         Problem {
             header: Some((header::ALLOW, HeaderValue::from_static(allow))),
-            ..Problem::method_not_allowed()
+            ..Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", message)
         }
     }
 

@@ -56,6 +56,17 @@ pub(super) fn only(known: &str, part: &str) -> Result<(), Problem> {
     }
 }
 
+/// What is said to who posts to a part of a participant that is no operation; none of a part that has no
+/// other methods either. A module may have an operation of such a name, and that is called.
+pub(super) fn no_operation(part: &str) -> Option<Problem> {
+    match part {
+        "events" => Some(Problem::other_methods("GET, HEAD")),
+        "lease" => Some(Problem::other_methods("PUT")),
+        "operation" | "dependent" => Some(Problem::other_methods("DELETE")),
+        _ => None,
+    }
+}
+
 /// What the library refuses by itself, a path that is no UTF-8, becomes an error as all others.
 async fn in_json(response: Response) -> Response {
     let is_json = response.headers().contains_key(header::CONTENT_TYPE)
