@@ -29,7 +29,8 @@ const SHORT_TEXT: usize = 40;
 /// List the participants of the running daemon: what they hold, what they wait for, and behind whom.
 ///
 /// Root and the daemon's user see all of them, others see their own. STATE is `joined`, `waiting`,
-/// `held`, `suspended` (contact with ZooKeeper is in doubt) or `ended`.
+/// `held`, `suspended` (contact with ZooKeeper is in doubt), `leaving` (a claim is being given up that
+/// something may still depend on) or `ended`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok ps\n  wok ps --long\n  \
     wok ps --output json --socket /run/wok/wok.sock")]
@@ -225,6 +226,20 @@ orders\\u{1b}[2J  fedcba98     waiting         ?               …5440000-lock-0
         assert_eq!(short_id("abc"), "abc");
         let text = Length::Short.of_text(&"ä".repeat(50));
         assert_eq!(text.chars().count(), SHORT_TEXT);
+    }
+
+    #[test]
+    fn the_help_tells_every_state_of_the_openapi_document() {
+        let document = crate::api::openapi::document(std::iter::empty());
+        let states = document.pointer("/components/schemas/participant/properties/state/enum");
+        let states = states.and_then(Value::as_array).unwrap();
+        let command = Arguments::augment_args(clap::Command::new("ps"));
+        let help = command.get_long_about().unwrap().to_string();
+        assert!(states.len() > 5);
+        for state in states {
+            let state = format!("`{}`", state.as_str().unwrap());
+            assert!(help.contains(&state), "{state} is not in {help}");
+        }
     }
 
     #[test]
