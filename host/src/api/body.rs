@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::json::Unambiguous;
 use super::problem::Problem;
-use crate::config::parse_duration;
+use crate::config::{parse_duration, spell_duration};
 
 /// A megabyte is all that a znode can have; in base64 that is a third more.
 pub(super) const MOST: usize = 3 << 19;
@@ -71,7 +71,8 @@ pub(super) fn duration(key: &str, text: &str) -> Result<Duration, Problem> {
     match duration {
         Duration::ZERO => Err(Problem::bad_request(format!("`{key}` is nothing: give it time"))),
         _ if duration > LONGEST => Err(Problem::bad_request(format!(
-            "`{key}` is more than a week: leave it out for no limit, or give less"
+            "`{key}` is more than a week: give at most {:?}",
+            spell_duration(LONGEST)
         ))),
         _ => Ok(duration),
     }
@@ -111,6 +112,14 @@ mod tests {
 
     fn read_lease(body: Value) -> Result<Option<String>, String> {
         from_value::<Lease>(body).map(|body| body.lease)
+    }
+
+    #[test]
+    fn a_duration_that_is_too_long_is_told_the_longest() {
+        assert!(duration("lease", "168h").is_ok());
+        let problem = format!("{:?}", duration("lease", "169h"));
+        assert!(problem.contains("`lease` is more than a week: give at most"), "{problem}");
+        assert!(problem.contains("168h"), "{problem}");
     }
 
     #[test]
