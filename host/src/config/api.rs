@@ -11,7 +11,7 @@ use super::section::{Field, Key, Section};
 use crate::session::{Secret, TlsIdentity};
 
 const SOCKET: Key = Key::new("socket", "\"/run/wok/wok.sock\"");
-const SOCKET_MODE: Key = Key::new("socket-mode", "\"0660\"");
+const SOCKET_MODE: Key = Key::new("socket-mode", "\"0600\"");
 const CONNECTIONS: Key = Key::new("connections", "4096");
 const HTTP: Key = Key::new("http", "\"127.0.0.1:7070\"");
 const TOKEN_FILE: Key = Key::new("token-file", "\"/etc/wok/api-token\"");

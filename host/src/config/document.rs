@@ -136,6 +136,9 @@ impl<'s> Document<'s> {
 fn syntax_remedy(message: &str) -> &'static str {
     match message {
         "duplicate key" => "leave one of them out",
+        _ if message.starts_with("unexpected leading zero") => {
+            "leave the zeros out; the mode of a file is a string, as in `socket-mode = \"0600\"`"
+        }
         _ if message.starts_with("string values must be quoted") => "write \"…\" around it",
         _ => "correct the TOML; what the rest of the file says is checked after that",
     }

@@ -72,6 +72,18 @@ fn what_is_wrong_is_told_with_its_place() {
         "`api.socket-mode`: \"rw\" is no mode of a file",
         "write \"0600\" for the user alone, \"0660\" for its group as well, \"0666\" for all",
     );
+    for mode in ["600", "0o600"] {
+        check(
+            &format!("socket-mode = »{mode}"),
+            "`api.socket-mode` is an integer, not a string",
+            "write it as `socket-mode = \"0600\"`",
+        );
+    }
+    check(
+        "socket-mode = »0600",
+        "unexpected leading zero, expected nothing",
+        "leave the zeros out; the mode of a file is a string, as in `socket-mode = \"0600\"`",
+    );
     check(
         "http = »\"7070\"\ntoken-file = \"token\"",
         "`api.http`: \"7070\" is not an address and a port",
