@@ -10,7 +10,7 @@ use super::caller::Credentials;
 use super::problem::Problem;
 use crate::clock::Boottime;
 use crate::config::Allow;
-use crate::epochs::{Epochs, Joined};
+use crate::epochs::{Epochs, JoinError, Joined};
 use crate::logbook::Logbook;
 use crate::participant::{Join, Presence};
 use crate::registry::{App, By, Member};
@@ -68,8 +68,12 @@ impl Desk {
         with: impl FnOnce(Attendance) -> Attendance,
     ) -> Result<Attending, Problem> {
         let by = By::App(app.clone());
-        let Joined { participant, follower, epoch } =
-            self.epochs.join_for(&recipe, by, Some(owner)).await?;
+        let joined = self.epochs.join_for(&recipe, by, Some(owner)).await;
+        let Joined { participant, follower, epoch } = joined.map_err(|error| match error {
+            // Those that are open are kept for who leaves.
+            JoinError::NoSession if self.stopping.is_cancelled() => Problem::stopping(),
+            error => error.into(),
+        })?;
         let attendance = Arc::new(with(Attendance::new(participant, recipe, app)));
         let entered = self.attendances.enter(Arc::clone(&attendance));
         let (opening, stream) = (None, None);

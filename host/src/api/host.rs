@@ -24,7 +24,7 @@ pub(super) async fn healthz() -> Response {
 pub(super) async fn readyz(State(desk): State<Arc<Desk>>) -> Result<Response, Problem> {
     let is_ready = desk.epochs.sessions().iter().any(|session| !session.is_lost());
     if desk.stopping.is_cancelled() {
-        return Err(Problem::unavailable("this daemon is stopping"));
+        return Err(Problem::stopping());
     }
     match is_ready {
         true => Ok(json_response(StatusCode::OK, &json!({ "status": "ready" }))),

@@ -81,6 +81,10 @@ impl Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
     }
 
+    pub(super) fn stopping() -> Self {
+        Problem::unavailable("this daemon is stopping")
+    }
+
     /// What the operation itself answered.
     pub(super) fn refused(error: &Value) -> Self {
         Problem::with_body(StatusCode::CONFLICT, json!({ "error": error }))

@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::api::{Client, Events, serve};
+use wok_tests::process::Signal;
 use wok_tests::zookeeper;
 
 use super::LOCK;
@@ -69,6 +70,26 @@ async fn each_claim_of_an_app_is_kept_for_what_depends_on_it() -> Result<()> {
     stopped?;
     assert_eq!(ended?.status, 204);
     admin.wait_gone(znode).await
+}
+
+#[tokio::test]
+async fn who_joins_a_daemon_that_is_stopping_is_told_so() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    // What depends on the claim keeps the daemon from ending.
+    let mut app = App::join(serving.client(), "").await?;
+    app.stream.until("held").await?;
+    serving.daemon.signal(Signal::TERM)?;
+    app.stream.until("leaving").await?;
+    for path in ["/v1/recipes/orders/join", "/v1/recipes/orders/call/contenders"] {
+        let refused = serving.client().post(path, &Value::Null).await?;
+        assert_eq!((refused.status, &refused.body["error"]), (503, &json!("unavailable")));
+        assert_eq!(refused.body["message"], "this daemon is stopping", "{path}");
+    }
+    app.is_done().await?;
+    app.stream.until("ended").await?;
+    assert_eq!(serving.daemon.ended().await?.code(), Some(0));
+    Ok(())
 }
 
 #[tokio::test]
