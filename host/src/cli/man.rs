@@ -64,7 +64,10 @@ fn pages(mut wok: Command) -> Vec<Page> {
     [wok.clone()].into_iter().chain(commands).filter_map(page).collect()
 }
 
-fn page(command: Command) -> Option<Page> {
+fn page(mut command: Command) -> Option<Page> {
+    // By itself the page would leave out the `--` before another program, and which words may be several.
+    let usage = command.render_usage().to_string();
+    let command = command.override_usage(usage.trim_start_matches("Usage: ").to_owned());
     let source = concat!("wok ", env!("CARGO_PKG_VERSION"));
     let page = clap_mangen::Man::new(command).source(source).manual("wok");
     let mut text = Vec::new();
@@ -84,6 +87,12 @@ mod tests {
 
     use super::*;
 
+    /// What a page says of how the command is typed.
+    fn synopsis(page: &str) -> &str {
+        let (_, rest) = page.split_once(".SH SYNOPSIS\n").unwrap();
+        rest.split_once(".SH").unwrap().0
+    }
+
     #[test]
     fn every_command_has_a_page_that_says_how_it_is_used() {
         let wok = crate::cli::Arguments::command();
@@ -99,5 +108,8 @@ mod tests {
         let hold = std::fs::read_to_string(to.join("wok-hold.1")).unwrap();
         assert!(hold.contains("wok hold orders acquire"), "{hold}");
         assert!(hold.contains("fBwok hold") && hold.contains("\"wok 0."), "{hold}");
+        assert!(synopsis(&hold).contains(r"[ARGUMENT]... \-\- <COMMAND>..."), "{hold}");
+        let call = std::fs::read_to_string(to.join("wok-call.1")).unwrap();
+        assert!(synopsis(&call).ends_with("<OPERATION> [ARGUMENT]...\n"), "{call}");
     }
 }
