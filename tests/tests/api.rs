@@ -22,6 +22,7 @@ mod slow_readers;
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -33,6 +34,12 @@ use wok_tests::zookeeper;
 
 /// One lock.
 const LOCK: &str = "[recipes.orders]\nmodule = \"lock\"\nmount = \"/locks/orders\"\n";
+
+/// The same with a module of that file.
+fn orders_of(module: &Path) -> String {
+    let module = module.display().to_string();
+    format!("[recipes.orders]\nmodule = {module:?}\nmount = \"/locks/orders\"\n")
+}
 
 #[tokio::test]
 async fn an_app_in_five_lines_of_shell_holds_a_lock_until_it_ends() -> Result<()> {
@@ -160,11 +167,7 @@ async fn a_caller_that_hangs_up_is_gone_whatever_it_had_sent() -> Result<()> {
 async fn what_a_call_does_to_its_participant_is_told_as_its_end() -> Result<()> {
     let server = zookeeper::shared().await;
     let (_directory, module) = guests::guest_file("hostile")?;
-    let recipe = format!(
-        "[recipes.orders]\nmodule = {:?}\nmount = \"/locks/orders\"\n",
-        module.display().to_string()
-    );
-    let serving = serve(server.address(), "", &recipe).await?;
+    let serving = serve(server.address(), "", &orders_of(&module)).await?;
     let client = serving.client();
     let trap = json!({ "call": "trap-while-holding", "detached": true, "lease": "30s" });
     let idle = json!({ "detached": true, "lease": "30s" });
@@ -241,6 +244,23 @@ async fn a_call_that_is_open_keeps_its_participant_longer_than_the_lease() -> Re
     let path = format!("/v1/participants/{id}/acquire?timeout=5s");
     let late = client.post(&path, &json!({})).await?;
     assert_eq!((late.status, &late.body["error"]), (504, &json!("timed-out")), "{late:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_that_is_open_keeps_nothing_that_is_held_longer_than_the_lease() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (_directory, module) = guests::guest_file("hostile")?;
+    let serving = serve(server.address(), "", &orders_of(&module)).await?;
+    let client = serving.client();
+    let join = json!({ "call": "hold", "detached": true, "lease": "1s" });
+    let joined = client.post("/v1/recipes/orders/join", &join).await?;
+    let id = joined.body["participant"].as_str().unwrap().to_owned();
+    let path = format!("/v1/participants/{id}/wait-for-ever");
+    let ended = client.post(&path, &Value::Null).await?;
+    assert_eq!((ended.status, &ended.body["error"]), (410, &json!("ended")), "{ended:?}");
+    let message = ended.body["message"].as_str().unwrap();
+    assert!(message.contains("lease"), "{message}");
     Ok(())
 }
 

@@ -102,14 +102,18 @@ impl Attendance {
         !self.is_ending() && self.lease.as_ref().is_none_or(Lease::renew)
     }
 
-    /// Shows that its app lives, for as long as the app waits for the answer to a call: its lease, if it
-    /// has one, does not run until what is answered here is dropped.
+    /// Shows that its app lives. Where the participant holds nothing, its lease, if it has one, does not run
+    /// until what is answered here is dropped: an app that is stopped while it waits is in nobody's way, but
+    /// one that holds something is.
     pub(super) fn open_call(&self) -> Result<Option<OpenCall<'_>>, Problem> {
-        if self.is_ending() {
+        if !self.renew() {
             return Err(self.end_as_problem());
         }
         let Some(lease) = &self.lease else { return Ok(None) };
-        lease.open_call().map(Some).ok_or_else(|| self.end_as_problem())
+        match self.participant.presence().held() {
+            Some(_) => Ok(None),
+            None => lease.open_call().map(Some).ok_or_else(|| self.end_as_problem()),
+        }
     }
 
     fn is_ending(&self) -> bool {

@@ -1,7 +1,8 @@
 //! A lease: how long a participant lives whose app does not renew it.
 //!
 //! An app that waits for the answer to a call cannot renew anything meanwhile, unless it has a second
-//! thread. So the lease does not run while a call is open, and begins anew when the call is over.
+//! thread. So the lease of a participant that holds nothing does not run while a call of it is open, and
+//! begins anew when the call is over.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

@@ -47,8 +47,9 @@ pub(super) async fn of_participant(
     let arguments = arguments(&join.module, &operation, &given)?;
     let kept = attendance.open_call()?;
     let answer = attendance.call(Opening { arguments, deadline }).await;
-    // Its app has the whole lease from the answer on.
+    // Its app has the whole lease from the answer on, unless that comes too late.
     drop(kept);
+    attendance.renew();
     respond(answer, &attendance).await
 }
 
