@@ -10,7 +10,7 @@
 //! | a write to an own znode whose reply was lost is settled | `writes.rs`, `outcome.rs` |
 //! | a multi takes its claim as one, and can replace another | `multi.rs`, `dependents.rs` |
 //! | a claim is confirmed, watched, and its loss told | `claims.rs`, `watched.rs`, `deletions.rs` |
-//! | the host gives a session up before the ensemble can | `contact.rs`, `monitor.rs`, `timing.rs` |
+//! | the host gives a session up before the ensemble can | `authority.rs`, `contact.rs`, `monitor.rs`, `timing.rs` |
 //! | a session is never replaced under the same value | `epoch.rs` |
 //! | what is watched stays within what the client can re-arm | `budget.rs` |
 //! | nothing is sent that could break the session for all | `bounds.rs`, `traffic.rs`, `core.rs` |
@@ -21,6 +21,7 @@
 //! Deliberately absent: names of recipes, mounts, configuration files, WebAssembly.
 
 mod ahead;
+mod authority;
 mod bounds;
 mod budget;
 mod claims;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::authority::Asked;
 use super::bounds;
 use super::budget::Budget;
 use super::contact::{self, Authority, Claimed, Contact, ContactRule, Standing};
@@ -316,8 +317,7 @@ impl Core {
     /// without contact has lost its reply, though the connection stands: nobody waits for it.
     pub(super) async fn exchange(&self, request: Request) -> Result<Reply, Failure> {
         let sent = self.now();
-        let authority = self.authority(&request);
-        let is_single = matches!(request, Request::Write(_));
+        let asked = Asked::of(&request);
         let reply = self.ensemble.submit(request, self.acl);
         let reply = tokio::time::timeout(self.timing().timeout(), reply);
         let answer = match self.lost.run_until_cancelled(reply).await {
@@ -325,33 +325,10 @@ impl Core {
             Some(Err(_elapsed)) => return Err(Failure::OutcomeUnknown),
             Some(Ok(answer)) => answer,
         };
-        if self.is_of_the_ensemble(&answer) {
-            let is_local = is_single && is_forbidden(&answer);
-            let authority = if is_local { Authority::Server } else { authority };
+        if let Some(authority) = asked.authority(&answer, |rule| self.omits(rule)) {
             self.contact().answered(authority, sent, self.now());
         }
         answer
-    }
-
-    /// Who takes part in the answer to a request.
-    fn authority(&self, request: &Request) -> Authority {
-        match request.authority() {
-            Authority::Server if self.omits(Omission::HeartbeatByRead) => Authority::Quorum,
-            Authority::Leader if self.omits(Omission::HeartbeatBySync) => Authority::Quorum,
-            authority => authority,
-        }
-    }
-
-    /// Whether those who answer a request on their authority have given this answer. Another refusal
-    /// may be one of the server that this host is connected to, or of the client library.
-    fn is_of_the_ensemble(&self, answer: &Result<Reply, Failure>) -> bool {
-        match answer {
-            Ok(_) => true,
-            Err(Failure::Refused { refusal, .. }) => {
-                refusal.is_of_the_tree() || self.omits(Omission::MadeUpAnswer)
-            }
-            Err(_) => false,
-        }
     }
 
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
@@ -467,12 +444,6 @@ impl Core {
         }
         Ok(created)
     }
-}
-
-/// Whether a znode's access list is in the way. With `zookeeper.enableEagerACLCheck` a server refuses a
-/// single write by itself then, and asks nobody.
-fn is_forbidden(answer: &Result<Reply, Failure>) -> bool {
-    matches!(answer, Err(Failure::Refused { refusal: Refusal::NoAuth, .. }))
 }
 
 /// A bound on how far up missing parents are looked for; a path cannot have more segments and fit

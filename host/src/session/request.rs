@@ -1,7 +1,6 @@
 //! ZooKeeper's operations as values, so that a client, a simulated ensemble and a pipeline of
 //! several requests are all spoken to in the same way.
 
-use super::contact::Authority;
 use super::failure::{Failure, Refusal};
 use super::watch::Watch;
 
@@ -155,20 +154,6 @@ impl Request {
     /// have some servers write a line into their logs each time.
     pub(super) fn no_change() -> Self {
         Request::Multi(vec![Write::Check { path: "/".to_owned(), version: None }])
-    }
-
-    /// Who takes part in the answer.
-    pub(super) fn authority(&self) -> Authority {
-        match self {
-            Request::Write(_) => Authority::Quorum,
-            // The client library answers an empty one by itself.
-            Request::Multi(writes) if writes.is_empty() => Authority::Server,
-            Request::Multi(_) => Authority::Quorum,
-            Request::Sync(_) => Authority::Leader,
-            Request::Exists(..) | Request::GetData(..) | Request::GetChildren(..) => {
-                Authority::Server
-            }
-        }
     }
 }
 
