@@ -300,23 +300,19 @@ impl Seat {
         // Before the ledger's own are over: the deadline rests on a majority's word all the time.
         let standing = self.core.standing();
         let entries = self.ledger().drain();
-        let gone: Option<Vec<_>> = entries.into_iter().map(|entry| self.discard(entry)).collect();
+        for entry in entries {
+            self.discard(entry);
+        }
         let (lost, state) = (self.core.lost().clone(), self.core.state());
         let clean_up = self.clean_up.clone();
         async move {
             let _counting = (claimed, standing);
-            let all = async {
-                futures_util::future::try_join_all(gone?).await.ok()?;
-                clean_up.close();
-                clean_up.wait().await;
-                // A job ends also where the session does.
-                (!lost.is_cancelled()).then_some(())
-            };
-            if lost.run_until_cancelled(all).await.flatten().is_some() {
+            clean_up.close();
+            lost.run_until_cancelled(clean_up.wait()).await;
+            // A job ends also where the session does.
+            if !lost.is_cancelled() {
                 return None;
             }
-            // The janitor may hear of it first.
-            lost.cancelled().await;
             match *state.borrow() {
                 SessionState::Lost(loss) => Some(loss),
                 SessionState::Connected | SessionState::Suspended => None,
