@@ -50,6 +50,8 @@ mod outcome;
 mod persistent;
 mod request;
 mod seat;
+#[cfg(test)]
+mod stand_in;
 mod state;
 mod tick;
 mod tickets;

@@ -3,7 +3,7 @@
 use super::bounds::PIPELINE;
 use super::core::parent;
 use super::failure::{Failure, Refusal};
-use super::persistent::persistent_room;
+use super::persistent::{Unanswered, persistent_room};
 use super::request::{CreateMode, Reply, Request, Watching, Write};
 use super::seat::Seat;
 
@@ -38,24 +38,28 @@ impl Seat {
         for _ in 0..ATTEMPTS {
             let creates: Vec<_> = missing.iter().map(|path| create(path, mode)).collect();
             self.check_persistent(creates.iter().map(persistent_room).sum()).await?;
+            let unanswered: Vec<_> = creates.iter().map(|write| self.unanswered(write)).collect();
             let requests = creates.into_iter().map(Request::Write).collect();
-            let answers = self.core.send_all(requests).await?;
+            let answers = match self.core.send_all(requests).await {
+                Ok(answers) => answers,
+                Err(unsent) => {
+                    unanswered.into_iter().flatten().for_each(Unanswered::decided);
+                    return Err(unsent);
+                }
+            };
             let (mut again, mut has_containers) = (Vec::new(), true);
-            for (path, answer) in missing.into_iter().zip(answers) {
+            for ((path, answer), unanswered) in missing.into_iter().zip(answers).zip(unanswered) {
                 let refusal = match answer {
-                    Ok(_) => {
-                        self.persistent().add(&path);
-                        continue;
-                    }
+                    // What is not decided counts, which is right for what is there.
+                    Ok(_) => continue,
                     Err(Failure::OutcomeUnknown) => {
-                        // If it is not there, that is found out when there is no room for more.
-                        self.persistent().add(&path);
                         again.push(path);
                         continue;
                     }
                     Err(Failure::Refused { refusal, .. }) => refusal,
                     Err(other) => return Err(other),
                 };
+                unanswered.into_iter().for_each(Unanswered::decided);
                 match refusal {
                     Refusal::NodeExists => {}
                     Refusal::NoNode => again.push(path),

@@ -298,7 +298,7 @@ impl Seat {
     }
 
     /// The children that the server may have named after `path`, in the order of their counters.
-    async fn numbered(&self, path: &str) -> Result<Vec<String>, Failure> {
+    pub(super) async fn numbered(&self, path: &str) -> Result<Vec<String>, Failure> {
         let Some((above, name)) = parent(path).zip(path.rsplit('/').next()) else {
             return Ok(Vec::new());
         };

@@ -4,12 +4,15 @@
 //! memory, and every list of their directory is as long as they are. Who consumes them may be
 //! another participant or another client, so whether one is still there is looked up, the oldest
 //! first, when there is no room for more.
+//!
+//! A create that was sent and not answered counts, too. Of a sequential one the name is not known then:
+//! as many count as may be there, which the list of the directory bounds.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::failure::Failure;
-use super::request::{Reply, Request, Watching, Write, Written};
+use super::request::{CreateMode, Reply, Request, Watching, Write, Written};
 use super::seat::Seat;
 
 /// Looked up at a time: for somebody whose znodes are consumed, one round trip in so many creates.
@@ -24,6 +27,9 @@ pub(super) struct Persistent {
     /// In the order in which they were created, or last found to be there.
     in_order: BTreeMap<u64, Arc<str>>,
     by_path: HashMap<Arc<str>, u64>,
+    /// What sequential creates were asked for that were not answered, and how many of each, those first
+    /// that were not looked for the longest.
+    unnamed: VecDeque<(Arc<str>, usize)>,
     count: usize,
     next: u64,
 }
@@ -54,6 +60,56 @@ impl Persistent {
     fn oldest(&self) -> Vec<Arc<str>> {
         self.in_order.values().take(LOOKED_UP).cloned().collect()
     }
+
+    /// A sequential one may be there that was asked for at that path.
+    fn add_unnamed(&mut self, path: &str) {
+        self.count += counts(path);
+        match self.unnamed.iter_mut().find(|(it, _)| **it == *path) {
+            Some((_, unnamed)) => *unnamed += 1,
+            None => self.unnamed.push_back((path.into(), 1)),
+        }
+    }
+
+    /// The list of the directory shows these with a counter behind `path`: no more of those that were not
+    /// answered can be there than it shows and this participant does not know by name.
+    fn bound_unnamed(&mut self, path: &str, numbered: &[String]) {
+        let Some(at) = self.unnamed.iter().position(|(it, _)| **it == *path) else { return };
+        let Some((path, unnamed)) = self.unnamed.remove(at) else { return };
+        let is_known = |it: &&String| self.by_path.contains_key(it.as_str());
+        let others = numbered.len() - numbered.iter().filter(is_known).count();
+        let left = unnamed.min(others);
+        self.count -= (unnamed - left) * counts(&path);
+        if left > 0 {
+            self.unnamed.push_back((path, left));
+        }
+    }
+}
+
+/// A persistent znode that is being created. Dropped before it is known what became of that, it counts.
+#[derive(Debug)]
+pub(super) struct Unanswered<'a> {
+    seat: &'a Seat,
+    asked: Option<(String, CreateMode)>,
+}
+
+impl Unanswered<'_> {
+    /// What became of it is known.
+    pub(super) fn decided(mut self) {
+        self.asked = None;
+    }
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        match self.asked.take() {
+            Some((path, CreateMode::PersistentSequential)) => {
+                self.seat.persistent().add_unnamed(&path);
+            }
+            // If it is not there, that is found out when there is no room for more.
+            Some((path, _)) => self.seat.persistent().add(&path),
+            None => {}
+        }
+    }
 }
 
 /// In how many round trips, before one write is refused.
@@ -68,6 +124,16 @@ pub(super) fn persistent_room(write: &Write) -> usize {
 }
 
 impl Seat {
+    /// To be made before the write is sent. None if it creates no persistent znode.
+    pub(super) fn unanswered(&self, write: &Write) -> Option<Unanswered<'_>> {
+        match write {
+            Write::Create { path, mode, .. } if !mode.is_ephemeral() => {
+                Some(Unanswered { seat: self, asked: Some((path.clone(), *mode)) })
+            }
+            _ => None,
+        }
+    }
+
     pub(super) fn persistent(&self) -> MutexGuard<'_, Persistent> {
         self.persistent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -97,10 +163,24 @@ impl Seat {
                 return Ok(());
             }
         }
+        let all = self.persistent().unnamed.len();
+        for _ in 0..all.min(MOST_ROUNDS) {
+            Box::pin(self.look_for_unnamed()).await?;
+            if self.persistent().count + more <= most {
+                return Ok(());
+            }
+        }
         Err(Failure::OverLimit(format!(
-            "{most} persistent znodes that this participant created are still there, which is \
+            "{most} persistent znodes that this participant created are still there, or may be, which is \
              limits.persistent-znodes: delete some or raise it"
         )))
+    }
+
+    async fn look_for_unnamed(&self) -> Result<(), Failure> {
+        let Some((path, _)) = self.persistent().unnamed.front().cloned() else { return Ok(()) };
+        let numbered = self.numbered(&path).await?;
+        self.persistent().bound_unnamed(&path, &numbered);
+        Ok(())
     }
 
     async fn look_up_oldest(&self) -> Result<(), Failure> {
@@ -123,7 +203,102 @@ impl Seat {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+
     use super::*;
+    use crate::session::seat::SeatLimits;
+    use crate::session::stand_in::{StandIn, at};
+
+    const TWO: SeatLimits = SeatLimits { znodes: 10, persistent_znodes: 2, watched_paths: 0 };
+
+    async fn create(seat: &Seat, name: &str, mode: CreateMode) -> Result<Reply, Failure> {
+        let write = Write::Create { path: at(name), data: Vec::new(), mode };
+        seat.submit(Request::Write(write)).await
+    }
+
+    fn is_unknown(answer: &Result<Reply, Failure>) -> bool {
+        matches!(answer, Err(Failure::OutcomeUnknown))
+    }
+
+    fn is_over_limit(answer: &Result<Reply, Failure>) -> bool {
+        matches!(answer, Err(Failure::OverLimit(_)))
+    }
+
+    #[tokio::test]
+    async fn a_create_whose_reply_was_lost_counts_until_its_znode_is_gone() {
+        let stand_in = StandIn::open();
+        for mode in [CreateMode::Persistent, CreateMode::PersistentSequential] {
+            let seat = stand_in.seat(TWO);
+            stand_in.lose_creates(2);
+            for name in ["a", "b"] {
+                let answer = create(&seat, name, mode).await;
+                assert!(is_unknown(&answer), "{mode:?}: {answer:?}");
+            }
+            let refused = create(&seat, "c", mode).await;
+            assert!(is_over_limit(&refused), "{mode:?}: {refused:?}");
+            let made = stand_in.tree();
+            assert_eq!(made.len(), 2, "{mode:?}: {made:?}");
+
+            stand_in.delete(made.last().unwrap());
+            create(&seat, "c", mode).await.unwrap();
+            let refused = create(&seat, "d", mode).await;
+            assert!(is_over_limit(&refused), "{mode:?}: {refused:?}");
+            stand_in.tree().iter().for_each(|path| stand_in.delete(path));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_create_that_is_not_waited_for_counts() {
+        let stand_in = StandIn::open();
+        stand_in.fall_silent();
+        let seat = stand_in.seat(TWO);
+        for name in ["a", "b"] {
+            let creating = create(&seat, name, CreateMode::PersistentSequential);
+            assert!(pin!(creating).now_or_never().is_none());
+        }
+        let refused = create(&seat, "c", CreateMode::Persistent).await;
+        assert!(is_over_limit(&refused), "{refused:?}");
+        // It looks first what there is, and is not answered what it creates.
+        let other = stand_in.seat(TWO);
+        let names = ["d", "e"].map(at).to_vec();
+        assert!(pin!(other.ensure(names, CreateMode::Persistent)).now_or_never().is_none());
+        let refused = create(&other, "f", CreateMode::Persistent).await;
+        assert!(is_over_limit(&refused), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn a_create_that_was_refused_does_not_count() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(TWO);
+        create(&seat, "a", CreateMode::Persistent).await.unwrap();
+        for _ in 0..3 {
+            let refused = create(&seat, "a", CreateMode::Persistent).await;
+            assert!(matches!(refused, Err(Failure::Refused { .. })), "{refused:?}");
+        }
+        create(&seat, "b", CreateMode::Persistent).await.unwrap();
+    }
+
+    #[test]
+    fn of_those_without_a_known_name_no_more_count_than_may_be_there() {
+        let mut persistent = Persistent::default();
+        (0..3).for_each(|_| persistent.add_unnamed("/q-"));
+        persistent.add("/q-1");
+        persistent.add_unnamed("/r-");
+        assert_eq!(persistent.count, 5);
+        let there = |numbers: &[u8]| -> Vec<String> {
+            numbers.iter().map(|number| format!("/q-{number}")).collect()
+        };
+        persistent.bound_unnamed("/q-", &there(&[1, 2, 3, 4, 5]));
+        assert_eq!(persistent.count, 5);
+        // One of them is known by its name.
+        persistent.bound_unnamed("/q-", &there(&[1, 5]));
+        assert_eq!(persistent.count, 3);
+        persistent.bound_unnamed("/q-", &there(&[1]));
+        persistent.bound_unnamed("/q-", &there(&[]));
+        assert_eq!((persistent.count, persistent.unnamed.len()), (2, 1));
+    }
 
     #[test]
     fn a_path_counts_once_however_often_it_is_created_and_long_ones_count_more() {

@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::janitor::find_named;
 use super::ledger::{EntryId, Naming, Trace, Znode};
 use super::named::{Creating, Creation};
-use super::persistent::persistent_room;
+use super::persistent::{Unanswered, persistent_room};
 use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
 use super::seat::Seat;
 
@@ -25,7 +25,7 @@ pub(super) enum Ticket<'a> {
     /// A znode of the ledger that has this `czxid` is set at a given version.
     Sets { path: String, czxid: i64, version: i32 },
     /// A persistent znode is created by that part of the request.
-    Persists { part: usize },
+    Persists { part: usize, unanswered: Unanswered<'a> },
 }
 
 impl Ticket<'_> {
@@ -237,8 +237,10 @@ impl Seat {
                 let sets = |czxid| Ticket::Sets { path: path.clone(), czxid, version: *version };
                 return Ok(own.map(sets));
             }
-            write if persistent_room(write) > 0 => Ticket::Persists { part },
-            Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => return Ok(None),
+            Write::Create { .. } | Write::SetData { .. } | Write::Check { .. } => {
+                let unanswered = self.unanswered(write);
+                return Ok(unanswered.map(|unanswered| Ticket::Persists { part, unanswered }));
+            }
         }))
     }
 
@@ -261,9 +263,15 @@ impl Seat {
     /// Takes back what was written down for requests that were not sent, or were refused.
     pub(super) fn void(&self, tickets: Vec<Ticket<'_>>) {
         for ticket in tickets {
-            if let Ticket::Creates { path, entry, .. } = &ticket {
-                self.ledger().take(*entry);
-                self.core.named.forget_open(path, self.id);
+            match ticket {
+                Ticket::Creates { path, entry, creating } => {
+                    self.ledger().take(entry);
+                    self.core.named.forget_open(&path, self.id);
+                    drop(creating);
+                }
+                Ticket::Persists { unanswered, .. } => unanswered.decided(),
+                // Undecided, an expected deletion is no deletion.
+                Ticket::Deletes { .. } | Ticket::Sets { .. } => {}
             }
         }
     }
@@ -290,7 +298,8 @@ impl Seat {
                 self.persistent().forget(&path);
                 self.gone(&path);
             }
-            Ticket::Persists { part } => {
+            Ticket::Persists { part, unanswered } => {
+                unanswered.decided();
                 written(reply).get(part).into_iter().for_each(|it| self.persists(it));
             }
             Ticket::Sets { .. } => {}

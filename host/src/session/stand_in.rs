@@ -1,0 +1,253 @@
+//! A session without a server, for the unit tests of this room: a tree in memory, of which a test says what
+//! replies are lost.
+//!
+//! It carries requests out in their order and knows no versions, no access lists and no bounds. How servers
+//! behave is for the tests on real ones.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, ready};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::core::{Core, child};
+use super::ensemble::{Connection, Ending, Ensemble};
+use super::failure::{Failure, Refusal};
+use super::janitor;
+use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::seat::{Seat, SeatLimits};
+use super::state::SessionLoss;
+use super::watch::{Event, Watch};
+use crate::clock::{Boottime, SystemClock};
+use crate::tasks::Tasks;
+
+const SESSION: i64 = 7;
+
+/// Where all participants of a test are mounted.
+pub(super) const MOUNT: &str = "/m";
+
+/// A session with its janitor, and nothing else that sends anything.
+#[derive(Debug)]
+pub(super) struct StandIn {
+    pub(super) core: Arc<Core>,
+    server: Server,
+    tasks: Tasks,
+}
+
+impl StandIn {
+    /// On the runtime that this is called in.
+    pub(super) fn open() -> Self {
+        let tasks = Tasks::on(Handle::current());
+        let (janitor, jobs) = mpsc::unbounded_channel();
+        let server = Server::default();
+        server.state().znodes.insert(MOUNT.to_owned(), Stat::default());
+        let ensemble = Box::new(server.clone());
+        let clock = Arc::new(SystemClock);
+        let core = Arc::new(Core::new(ensemble, Acl::Open, clock, Boottime::now(), janitor));
+        tasks.spawn("janitor", janitor::run(Arc::clone(&core), jobs));
+        StandIn { core, server, tasks }
+    }
+
+    pub(super) fn seat(&self, limits: SeatLimits) -> Seat {
+        Seat::new(Arc::clone(&self.core), MOUNT, limits).unwrap()
+    }
+
+    /// So many creates are carried out from now on, and their replies are lost.
+    pub(super) fn lose_creates(&self, count: usize) {
+        self.server.state().lost = count;
+    }
+
+    /// From now on no create is answered.
+    pub(super) fn fall_silent(&self) {
+        self.server.state().is_silent = true;
+    }
+
+    /// The paths that are there below the mount.
+    pub(super) fn tree(&self) -> Vec<String> {
+        let below = format!("{MOUNT}/");
+        self.server.state().znodes.keys().filter(|path| path.starts_with(&below)).cloned().collect()
+    }
+
+    /// As another client would.
+    pub(super) fn delete(&self, path: &str) {
+        self.server.state().delete(path).unwrap();
+    }
+}
+
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        self.core.lose(SessionLoss::Closed);
+        self.tasks.cancel();
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Server {
+    state: Arc<Mutex<State>>,
+    connection: watch::Sender<Connection>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    znodes: BTreeMap<String, Stat>,
+    watches: Vec<(String, oneshot::Sender<Event>)>,
+    zxid: i64,
+    lost: usize,
+    is_silent: bool,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Server { state: Arc::default(), connection: watch::Sender::new(Connection::Up) }
+    }
+}
+
+impl Server {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {
+        Ok(match request {
+            Request::Write(write) => Reply::Written(self.write(write)?),
+            Request::Multi(writes) => {
+                let written: Result<_, _> = writes.into_iter().map(|it| self.write(it)).collect();
+                Reply::Multi(written?)
+            }
+            Request::Exists(path, watching) => {
+                let found = self.znodes.get(&path).copied();
+                Reply::Exists(found, self.watch(&path, watching))
+            }
+            Request::GetData(path, watching) => {
+                let stat = self.znodes.get(&path).copied().ok_or(Refusal::NoNode)?;
+                Reply::Data(Vec::new(), stat, self.watch(&path, watching))
+            }
+            Request::GetChildren(path, watching) => {
+                let stat = self.znodes.get(&path).copied().ok_or(Refusal::NoNode)?;
+                let below = format!("{path}/");
+                let names = self.znodes.keys().filter_map(|it| it.strip_prefix(&below));
+                let names = names.map(str::to_owned).collect();
+                Reply::Children(names, stat, self.watch(&path, watching))
+            }
+            Request::Sync(_) => Reply::Synced,
+        })
+    }
+
+    fn write(&mut self, write: Write) -> Result<Written, Failure> {
+        match write {
+            Write::Create { path, mode, .. } => self.create(&path, mode),
+            Write::Delete { path, .. } => {
+                self.delete(&path)?;
+                Ok(Written::Deleted)
+            }
+            Write::SetData { path, .. } => {
+                let stat = self.znodes.get(&path).copied();
+                Ok(Written::DataSet(stat.ok_or(Refusal::NoNode)?))
+            }
+            Write::Check { .. } => Ok(Written::Checked),
+        }
+    }
+
+    fn create(&mut self, path: &str, mode: CreateMode) -> Result<Written, Failure> {
+        self.zxid += 1;
+        let path = match mode {
+            CreateMode::PersistentSequential | CreateMode::EphemeralSequential => {
+                format!("{path}{:010}", self.zxid)
+            }
+            CreateMode::Persistent | CreateMode::Ephemeral | CreateMode::Container => {
+                path.to_owned()
+            }
+        };
+        let ephemeral_owner = if mode.is_ephemeral() { SESSION } else { 0 };
+        let stat = Stat { czxid: self.zxid, ephemeral_owner, ..Stat::default() };
+        if self.znodes.contains_key(&path) {
+            return Err(Refusal::NodeExists.into());
+        }
+        self.znodes.insert(path.clone(), stat);
+        Ok(Written::Created(path, stat))
+    }
+
+    fn delete(&mut self, path: &str) -> Result<(), Failure> {
+        self.znodes.remove(path).ok_or(Refusal::NoNode)?;
+        let watches = std::mem::take(&mut self.watches);
+        for (watched, fire) in watches {
+            if watched == path {
+                // Who watched it may have gone.
+                fire.send(Event::Deleted).ok();
+            } else {
+                self.watches.push((watched, fire));
+            }
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, path: &str, watching: Watching) -> Option<Watch> {
+        if watching == Watching::No {
+            return None;
+        }
+        let (fire, fired) = oneshot::channel();
+        self.watches.push((path.to_owned(), fire));
+        let fired = async move {
+            match fired.await {
+                Ok(event) => event,
+                Err(_gone) => std::future::pending().await,
+            }
+        };
+        Some(Watch::new(fired.boxed()))
+    }
+}
+
+fn creates(request: &Request) -> bool {
+    match request {
+        Request::Write(write) => matches!(write, Write::Create { .. }),
+        Request::Multi(writes) => writes.iter().any(|it| matches!(it, Write::Create { .. })),
+        _ => false,
+    }
+}
+
+impl Ensemble for Server {
+    fn id(&self) -> i64 {
+        SESSION
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
+    fn submit(&self, request: Request, _: Acl) -> BoxFuture<'static, Result<Reply, Failure>> {
+        let mut state = self.state();
+        let is_create = creates(&request);
+        let answer = state.carry_out(request);
+        if is_create && state.is_silent {
+            return std::future::pending().boxed();
+        }
+        if is_create && state.lost > 0 {
+            state.lost -= 1;
+            return ready(Err(Failure::OutcomeUnknown)).boxed();
+        }
+        ready(answer).boxed()
+    }
+
+    fn connection(&self) -> watch::Receiver<Connection> {
+        self.connection.subscribe()
+    }
+
+    fn least_timeout(&self) -> BoxFuture<'static, Option<Duration>> {
+        ready(None).boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'static, ()> {
+        self.connection.send_replace(Connection::Over(Ending::Closed));
+        ready(()).boxed()
+    }
+}
+
+/// The path of that name below the mount.
+pub(super) fn at(name: &str) -> String {
+    child(MOUNT, name)
+}
