@@ -52,12 +52,15 @@ struct Part {
     claim: u64,
     /// Set while it is being deleted by us: its deletion is no loss.
     ending: Option<GivingUp>,
+    /// Its release was not waited for: it goes when nothing depends on the claim any more.
+    is_left: bool,
     claimed: Claimed,
 }
 
 impl Part {
     fn new(path: String, czxid: i64, watch: Watch, claim: u64, claimed: Claimed) -> Self {
-        Part { path, czxid, watch, was_changed: false, claim, ending: None, claimed }
+        let (was_changed, ending, is_left) = (false, None, false);
+        Part { path, czxid, watch, was_changed, claim, ending, is_left, claimed }
     }
 }
 
@@ -333,6 +336,7 @@ impl Seat {
             part.path == held.path
                 && part.czxid.unsigned_abs() == held.fence
                 && part.ending != Some(GivingUp::TheClaim)
+                && !part.is_left
         };
         let is_over = claims.is_closed || claims.is_forfeit;
         let part = claims.parts.iter().find(is_it).filter(|_| !is_over);

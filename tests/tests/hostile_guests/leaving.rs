@@ -140,6 +140,25 @@ async fn a_caller_that_is_gone_takes_nothing_along_that_was_held_before() -> Res
 }
 
 #[tokio::test]
+async fn a_release_that_is_withdrawn_while_something_depends_on_the_claim_is_nobodys_fault()
+-> Result<()> {
+    let scene = Scene::new().await?;
+    let holder = scene.next_in_line()?;
+    holder.answer("acquire", json!({})).await.unwrap();
+    let held = holder.participant.presence().held().context("a claim")?;
+    let dependent = holder.participant.depend(&held).context("it is held")?;
+    let answer = holder.call_for("release", json!({}), SOON).await??;
+    assert_eq!(answer.value, Ok(Value::Null));
+    assert_eq!(scene.left_behind().await?.len(), 1, "it went before what depends on it");
+    assert!(holder.participant.depend(&held).is_none(), "it is about to be given up");
+    drop(dependent);
+    scene.admin.wait_children(&scene.mount, "nobody in line", |it| it.is_empty()).await?;
+    // The participant is none the worse for it.
+    holder.answer("acquire", json!({})).await.unwrap();
+    holder.leave().await
+}
+
+#[tokio::test]
 async fn a_component_that_never_ends_its_configuration_keeps_nothing() -> Result<()> {
     let scene = Scene::new().await?;
     let waits = || Room { config: Some(json!({ "waits": true })), ..Room::default() };

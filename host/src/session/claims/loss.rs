@@ -61,11 +61,13 @@ impl Seat {
         loop {
             let changed = self.claims_changed.notified();
             let fired = std::future::poll_fn(|cx| self.poll_parts(cx));
-            // Cancel-safe: a fired watch stays fired, a missed notice only means another look.
+            // Cancel-safe: a fired watch stays fired, a missed notice only means another look, and what is
+            // left to go stays so until it has gone.
             tokio::select! {
                 biased;
                 event = fired => return event,
                 () = changed => {}
+                () = self.let_go_of_left() => {}
             }
         }
     }

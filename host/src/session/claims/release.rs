@@ -21,7 +21,9 @@ impl Seat {
     }
 
     /// As [`release`](Seat::release), but when `hurry` completes the janitor goes on with what is not
-    /// done by then, and nobody waits for it.
+    /// done by then, and nobody waits for it. A claim on which something depends is held until that has
+    /// ended, nothing else may come to depend on it, and then its znode goes: whoever waits for the
+    /// claim's loss sees to that.
     ///
     /// # Errors
     /// As `release`.
@@ -44,7 +46,15 @@ impl Seat {
             }
         };
         loop {
-            self.before_deletion(path).await;
+            // Cancel-safe, both: nothing was asked for yet.
+            tokio::select! {
+                biased;
+                () = self.before_deletion(path) => {}
+                () = &mut hurry => {
+                    self.leave_claimed(path);
+                    return Ok(());
+                }
+            }
             if self.expect_deletion(path, GivingUp::TheClaim) {
                 break;
             }
@@ -106,6 +116,47 @@ impl Seat {
         }
     }
 
+    /// Leaves a claimed znode to go when nothing depends on the claim any more.
+    fn leave_claimed(&self, path: &str) {
+        if let Some(part) = self.claims().part(path) {
+            part.is_left = true;
+        }
+        self.claims_changed.notify_one();
+    }
+
+    /// Hands the znodes that were left to the janitor when nothing depends on the claim any more. Pending
+    /// while there are none.
+    pub(super) async fn let_go_of_left(&self) {
+        if self.left().is_empty() {
+            return std::future::pending().await;
+        }
+        // Boxed, as it is rare: a future has room for every branch.
+        Box::pin(self.dependents.until_none()).await;
+        for (path, czxid) in self.left() {
+            if self.expect_deletion(&path, GivingUp::TheClaim) {
+                let znode = self.ledger().find(&path).filter(|it| it.czxid == czxid).cloned();
+                match znode {
+                    Some(znode) => self.hand_over(znode),
+                    None => self.end_claim(&path, Some(czxid)),
+                }
+            }
+        }
+    }
+
+    /// Has the janitor delete a znode, which is this participant's no more.
+    fn hand_over(&self, znode: Znode) {
+        self.ledger().forget(&znode.path);
+        self.end_claim(&znode.path, Some(znode.czxid));
+        self.discard(Entry::Known(znode));
+    }
+
+    /// The znodes that were left and that nobody deletes yet.
+    fn left(&self) -> Vec<(String, i64)> {
+        let claims = self.claims();
+        let left = claims.parts.iter().filter(|part| part.is_left && part.ending.is_none());
+        left.map(|part| (part.path.clone(), part.czxid)).collect()
+    }
+
     /// Lets go of a claim's znode only when nothing depends on it any more.
     pub(in crate::session) async fn before_deletion(&self, path: &str) {
         if self.claims().part(path).is_some() {
@@ -150,9 +201,80 @@ impl Release<'_> {
 impl Drop for Release<'_> {
     fn drop(&mut self) {
         if let Some(znode) = self.znode.take() {
-            self.seat.ledger().forget(&znode.path);
-            self.seat.end_claim(&znode.path, Some(znode.czxid));
-            self.seat.discard(Entry::Known(znode));
+            self.seat.hand_over(znode);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::session::contend::{ContenderName, UuidForm};
+    use crate::session::seat::SeatLimits;
+    use crate::session::stand_in::{MOUNT, StandIn};
+
+    async fn hold(seat: &Seat) -> String {
+        let (before, after) = (String::new(), "-".to_owned());
+        let name = ContenderName { before, uuid: UuidForm::Simple, after };
+        let (path, _) = seat.contend(MOUNT, name, Vec::new()).await.unwrap();
+        seat.claim(&path).await.unwrap();
+        path
+    }
+
+    #[tokio::test]
+    async fn a_release_in_a_hurry_does_not_wait_for_what_depends_on_the_claim_which_goes_behind_that()
+     {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        let held = seat.held().unwrap();
+        let dependent = seat.depend(&held).unwrap();
+        let released = seat.release_until(&path, ready(())).now_or_never();
+        assert_eq!(released, Some(Ok(())));
+
+        assert!(seat.has_claim() && stand_in.tree() == [path.clone()]);
+        assert!(seat.depend(&held).is_none(), "it is about to be given up");
+        let mut following = pin!(seat.until_claim_lost());
+        assert_eq!(following.as_mut().now_or_never(), None);
+        assert!(seat.has_claim() && stand_in.tree() == [path.clone()]);
+
+        drop(dependent);
+        assert_eq!(following.as_mut().now_or_never(), None, "its deletion is no loss");
+        assert!(!seat.has_claim());
+        assert!(matches!(seat.release(&path).await, Err(Failure::Invalid(_))));
+        // Completes when the janitor has done what it was given before.
+        assert_eq!(seat.retire().await, None);
+        assert!(stand_in.tree().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_is_left_to_go_can_still_be_lost() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        let dependent = seat.depend(&seat.held().unwrap()).unwrap();
+        seat.release_until(&path, ready(())).await.unwrap();
+        stand_in.delete(&path);
+        assert_eq!(seat.until_claim_lost().await, path);
+        drop(dependent);
+    }
+
+    #[tokio::test]
+    async fn a_release_without_hurry_waits_for_what_depends_on_the_claim() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        let dependent = seat.depend(&seat.held().unwrap()).unwrap();
+        let mut releasing = pin!(seat.release(&path));
+        assert_eq!(releasing.as_mut().now_or_never(), None);
+        assert_eq!(stand_in.tree(), std::slice::from_ref(&path));
+        drop(dependent);
+        assert_eq!(releasing.await, Ok(()));
+        assert!(stand_in.tree().is_empty());
     }
 }
