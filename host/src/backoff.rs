@@ -14,28 +14,39 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// failed together do not come back together.
 #[derive(Debug)]
 pub(crate) struct Backoff {
+    first: Duration,
+    longest: Duration,
     next: Duration,
 }
 
 impl Default for Backoff {
     fn default() -> Self {
-        Backoff { next: FIRST }
+        Backoff::between(FIRST, LONGEST)
     }
 }
 
 impl Backoff {
-    /// The next pause.
+    /// With a first pause and a longest one.
+    pub(crate) fn between(first: Duration, longest: Duration) -> Self {
+        Backoff { first, longest, next: first }
+    }
+
+    /// The next pause, by the machine's dice.
     pub(crate) fn next(&mut self) -> Duration {
+        self.next_by(&SystemClock)
+    }
+
+    /// The next pause, by these dice.
+    pub(crate) fn next_by(&mut self, dice: &dyn Clock) -> Duration {
         let pause = self.next;
-        self.next = (pause * 2).min(LONGEST);
-        let per_mille =
-            u32::try_from(500 + SystemClock.uuid().as_u64_pair().0 % 501).unwrap_or(1000);
+        self.next = (pause * 2).min(self.longest);
+        let per_mille = u32::try_from(500 + dice.uuid().as_u64_pair().0 % 501).unwrap_or(1000);
         pause * per_mille / 1000
     }
 
     /// What was tried has worked.
     pub(crate) fn reset(&mut self) {
-        self.next = FIRST;
+        self.next = self.first;
     }
 }
 
