@@ -153,16 +153,18 @@ impl Participant {
     /// withdrew; `Ended`.
     ///
     /// # Cancellation
-    /// Dropping the future withdraws the call.
+    /// Dropping the future withdraws the call. If the operation has come to hold something, the participant
+    /// leaves.
     pub async fn call(&self, call: Call) -> Result<Answer, CallError> {
         let (reply, answer) = oneshot::channel();
         self.mailbox.put(Box::new(Request { call, reply }))?;
-        let answer = answer.await.unwrap_or(Err(CallError::Ended));
-        match answer {
-            // It may have waited here for long, as where this process was stopped.
-            Ok(Answer { claim: Some(_), .. }) if !self.is_live() => Err(CallError::Ended),
-            answer => answer,
+        let answered = answer.await.unwrap_or(Err(CallError::Ended))?;
+        // It may have waited here for long, as where this process was stopped.
+        if answered.answer.claim.is_some() && !self.is_live() {
+            return Err(CallError::Ended);
         }
+        // From here nothing is waited for.
+        Ok(answered.heard())
     }
 
     /// Asks the participant to end. Its follower is told when it has.

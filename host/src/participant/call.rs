@@ -1,14 +1,16 @@
 //! Calls to a participant's operations.
 
 use std::future::pending;
+use std::sync::Weak;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::mailbox::Mailbox;
 use crate::guest::Arguments;
-use crate::session::Held;
+use crate::session::{Held, Seat};
 
 /// One call of an operation.
 #[derive(Debug)]
@@ -52,8 +54,51 @@ pub enum CallError {
     Ended,
 }
 
+/// An answer on its way to the caller.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(super) answer: Answer,
+    /// There is none where nothing is held, or it was held before the call.
+    pub(super) news: Option<News>,
+}
+
+impl Answered {
+    /// The answer, which its caller hears now.
+    pub(super) fn heard(self) -> Answer {
+        if let Some(mut news) = self.news {
+            news.mailbox = None;
+        }
+        self.answer
+    }
+}
+
+/// That the participant holds something which its caller has not heard of yet. Dropped before the caller
+/// hears of it, on its way or where the caller does not look, it has the participant leave: what nobody has
+/// heard of must not stay held. Who lets something depend on the claim has heard of it from the followers.
+#[derive(Debug)]
+pub(super) struct News {
+    mailbox: Option<Mailbox<Box<Request>>>,
+    seat: Weak<Seat>,
+}
+
+impl News {
+    /// Of the participant that has that mailbox and that seat.
+    pub(super) fn new(mailbox: Mailbox<Box<Request>>, seat: Weak<Seat>) -> Self {
+        News { mailbox: Some(mailbox), seat }
+    }
+}
+
+impl Drop for News {
+    fn drop(&mut self) {
+        let Some(mailbox) = self.mailbox.take() else { return };
+        if !self.seat.upgrade().is_some_and(|seat| seat.is_depended_on()) {
+            mailbox.leave();
+        }
+    }
+}
+
 /// Where a call is answered.
-pub(crate) type Reply = oneshot::Sender<Result<Answer, CallError>>;
+pub(crate) type Reply = oneshot::Sender<Result<Answered, CallError>>;
 
 /// A call on its way to the participant's task.
 #[derive(Debug)]
@@ -115,5 +160,53 @@ impl Call {
             () = withdrawn => {}
             () = late => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::super::mailbox::{Calls, mailbox};
+    use super::*;
+
+    type Asked = Calls<Box<Request>>;
+
+    fn answered(calls: &Asked) -> Answered {
+        let claim = Some(Held { path: "/a".to_owned(), fence: 1 });
+        let answer = Answer { value: Ok(Value::Null), claim, watches: false };
+        Answered { answer, news: Some(News::new(calls.mailbox(), Weak::new())) }
+    }
+
+    fn is_to_leave(calls: &Asked) -> bool {
+        calls.until_leave().now_or_never().is_some()
+    }
+
+    #[tokio::test]
+    async fn what_was_heard_stays_held() {
+        let (_mailbox, calls) = mailbox();
+        let (reply, answer): (Reply, _) = oneshot::channel();
+        reply.send(Ok(answered(&calls))).unwrap();
+        assert_eq!(answer.await.unwrap().unwrap().heard().claim.map(|claim| claim.fence), Some(1));
+        assert!(!is_to_leave(&calls));
+    }
+
+    #[test]
+    fn what_is_answered_to_a_caller_that_goes_without_a_look_is_given_up() {
+        let (_mailbox, calls) = mailbox();
+        let (reply, answer): (Reply, _) = oneshot::channel();
+        reply.send(Ok(answered(&calls))).unwrap();
+        assert!(!is_to_leave(&calls), "it may yet look");
+        drop(answer);
+        assert!(is_to_leave(&calls));
+    }
+
+    #[test]
+    fn what_is_answered_to_a_caller_that_is_gone_is_given_up() {
+        let (_mailbox, calls) = mailbox();
+        let (reply, answer): (Reply, _) = oneshot::channel();
+        drop(answer);
+        drop(reply.send(Ok(answered(&calls))).unwrap_err());
+        assert!(is_to_leave(&calls));
     }
 }

@@ -83,6 +83,11 @@ pub(super) struct Calls<T> {
 }
 
 impl<T> Calls<T> {
+    /// The mailbox that they come from.
+    pub(super) fn mailbox(&self) -> Mailbox<T> {
+        Mailbox { shared: Arc::clone(&self.shared) }
+    }
+
     /// The next call.
     ///
     /// # Cancellation

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Sleep;
 
 use super::alarm::Alarm;
-use super::call::{Answer, Call, CallError, Reply, Request};
+use super::call::{Answer, Answered, Call, CallError, News, Reply, Request};
 use super::line::Line;
 use super::mailbox::Calls;
 use super::notice::{Ending, Loss, Notice};
@@ -206,18 +206,20 @@ impl Task {
             reply.send(Err(CallError::Ended)).ok();
             return Err(Ending::Lost(Loss::Session(self.session_loss())));
         }
+        let is_news = claim.is_some() && claim.as_ref() != before;
+        let news = is_news.then(|| News::new(self.calls.mailbox(), Arc::downgrade(&self.seat)));
         let was_cancelled = self.scope.is_cancelled() && call.is_withdrawn() && value.is_err();
         let answer = match was_cancelled {
+            // By which its caller hears that nothing of the operation is held: the news is dropped.
             true => Err(CallError::Cancelled),
-            false => Ok(Answer { value, claim, watches: instance.has_watches() }),
-        };
-        // A caller that is gone has withdrawn: what nobody has heard of must not stay held.
-        match reply.send(answer) {
-            Err(Ok(Answer { claim: Some(claim), .. })) if before != Some(&claim) => {
-                Err(Ending::Left)
+            false => {
+                let answer = Answer { value, claim, watches: instance.has_watches() };
+                Ok(Answered { answer, news })
             }
-            _ => Ok(()),
-        }
+        };
+        // A caller that is gone has withdrawn, and the news goes with the answer.
+        reply.send(answer).ok();
+        Ok(())
     }
 
     /// Why the session is no more. Where it has not said so yet, its local deadline has passed.

@@ -284,6 +284,11 @@ impl Seat {
         self.dependents.until_waited_for().await;
     }
 
+    /// Whether something depends on the claim.
+    pub fn is_depended_on(&self) -> bool {
+        self.dependents.are_there()
+    }
+
     /// Completes when the session is lost.
     pub async fn until_session_lost(&self) {
         self.core.lost().cancelled().await;

@@ -1,8 +1,10 @@
 //! What a participant that fails leaves behind: nothing.
 
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use wok::guest::Limits;
 use wok::participant::{CallError, Ending, Loss, Notice};
@@ -136,6 +138,38 @@ async fn a_caller_that_is_gone_takes_nothing_along_that_was_held_before() -> Res
     holder.answer("woken", json!({})).await.unwrap();
     let fence = holder.participant.presence().held().map(|held| held.fence);
     assert_eq!(fence, held["fence"].as_u64());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_before_it_looks_at_its_answer_leaves_nothing_held() -> Result<()> {
+    let scene = Scene::new().await?;
+    let mut holder = scene.hostile()?;
+    {
+        let mut call = pin!(holder.call("hold", json!({})));
+        assert!(call.as_mut().now_or_never().is_none());
+        // The claim is told first, then the call is answered, and then nothing is under way any more.
+        let is_answered = async || {
+            let now = holder.participant.presence().standing();
+            Ok((now.held.is_some() && now.operation.is_none()).then_some(()))
+        };
+        eventually("the answer", is_answered).await?;
+    }
+    let ending = holder.ending().await?;
+    assert!(matches!(ending, Ending::Left), "{ending:?}");
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_caller_that_is_told_that_its_call_was_cancelled_holds_nothing_of_it() -> Result<()> {
+    let scene = Scene::new().await?;
+    let mut guest = scene.hostile()?;
+    let answer = guest.call_for("hold-on-cancel", json!({}), SOON).await?;
+    assert_eq!(answer, Err(CallError::Cancelled));
+    let ending = guest.ending().await?;
+    assert!(matches!(ending, Ending::Left), "{ending:?}");
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
     Ok(())
 }
 

@@ -232,6 +232,11 @@ impl Guest for Hostile {
         attacks::wait_for_ever()
     }
 
+    fn hold_on_cancel() -> Result<(), Error> {
+        attacks::hold()?;
+        attacks::wait_for_ever()
+    }
+
     fn wait_for_ever() -> Result<(), Error> {
         attacks::wait_for_ever()
     }
