@@ -20,8 +20,8 @@ use tokio::sync::oneshot;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub use call::{Answer, Call, CallError};
-pub(crate) use line::Listener;
 pub use line::{Follower, Standing};
+pub(crate) use line::{Line, Listener};
 pub use notice::{Ending, Loss, Notice, detail_as_json};
 pub use presence::Presence;
 
@@ -33,7 +33,6 @@ use crate::guest::{
 use crate::session::{Failure, Held, Seat, SeatLimits, Session};
 use crate::tasks::Tasks;
 use call::Request;
-use line::Line;
 use mailbox::{Mailbox, mailbox};
 use task::Task;
 use voice::ParticipantVoice;

@@ -85,22 +85,18 @@ pub async fn acquire(
             biased;
             answer = &mut call => break answer,
             notice = follower.next() => match heard(notice, &mut observe) {
-                Heard::Ended(ending) => return Attempt::Ended(ending),
+                Heard::Over(ending) => return Attempt::Ended(ending),
                 // The answer says what is held when the operation is over.
-                Heard::Held(_) | Heard::Other => {}
+                Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
             },
         }
     };
     // Notices from before the answer are queued by now, and the answer is newer than they are. Notices
     // from after it may be queued as well.
-    let mut newest = None;
-    while let Some(notice) = follower.next().now_or_never() {
-        match heard(notice, &mut observe) {
-            Heard::Ended(ending) => return Attempt::Ended(ending),
-            Heard::Held(held) => newest = Some(held),
-            Heard::Other => {}
-        }
-    }
+    let mut newest = match told_by_now(follower, &mut observe) {
+        Ok(newest) => newest,
+        Err(ending) => return Attempt::Ended(ending),
+    };
     let answer = match answer {
         Ok(Answer { value: Err(error), .. }) => return Attempt::Refused(error),
         Ok(Answer { value: Ok(answer), claim: Some(claim), .. }) => {
@@ -131,31 +127,57 @@ pub async fn acquire(
                 Heard::Held(claim) if participant.holds() => {
                     return Attempt::Held { claim, answer };
                 }
-                Heard::Ended(ending) => return Attempt::Ended(ending),
-                Heard::Held(_) | Heard::Other => {}
+                Heard::Over(ending) => return Attempt::Ended(ending),
+                Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
             },
         }
     }
 }
 
+/// What was told as held last, and not as given back since, by what the follower was told until now; or how
+/// the participant ends.
+fn told_by_now(
+    follower: &mut Follower,
+    observe: &mut impl FnMut(&Notice),
+) -> Result<Option<Held>, Ending> {
+    let mut newest: Option<Held> = None;
+    while let Some(notice) = follower.next().now_or_never() {
+        match heard(notice, observe) {
+            Heard::Over(ending) => return Err(ending),
+            Heard::Held(held) => newest = Some(held),
+            Heard::Released(path) => drop(newest.take_if(|held| held.path == path)),
+            Heard::Other => {}
+        }
+    }
+    Ok(newest)
+}
+
 /// What a notice means for an attempt.
 enum Heard {
     Held(Held),
-    Ended(Ending),
+    /// The participant has ended, or has lost what it held and is ending.
+    Over(Ending),
+    /// What was held at that path is given back.
+    Released(String),
     Other,
 }
 
 fn heard(notice: Option<Notice>, observe: &mut impl FnMut(&Notice)) -> Heard {
     match notice {
         Some(Notice::Held(held)) => Heard::Held(held),
-        Some(Notice::Released { .. }) => Heard::Other,
-        Some(Notice::Ended(ending)) => Heard::Ended(ending),
+        Some(Notice::Released { path }) => Heard::Released(path),
+        Some(Notice::Ended(ending)) => Heard::Over(ending),
+        // Nobody else hears of it: a loss is told once.
+        Some(Notice::Lost(loss)) => {
+            observe(&Notice::Lost(loss.clone()));
+            Heard::Over(Ending::Lost(loss))
+        }
         Some(notice) => {
             observe(&notice);
             Heard::Other
         }
         // Its end was told before it was asked to acquire.
-        None => Heard::Ended(Ending::Left),
+        None => Heard::Over(Ending::Left),
     }
 }
 
@@ -166,5 +188,28 @@ async fn until(deadline: Option<Instant>, withdrawn: &CancellationToken) {
             tokio::time::timeout_at(deadline, withdrawn.cancelled()).await.ok();
         }
         None => withdrawn.cancelled().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+    use crate::participant::{Line, Loss};
+    use crate::session::SessionLoss;
+
+    #[test]
+    fn a_loss_that_was_told_behind_the_answer_ends_the_attempt_and_is_observed() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        line.tell(Notice::Waiting { path: "/a".to_owned() });
+        line.tell(Notice::Lost(Loss::Session(SessionLoss::Expired)));
+        let mut observed = Vec::new();
+        let told = told_by_now(&mut follower, &mut |notice| observed.push(notice.clone()));
+        assert!(matches!(told, Err(Ending::Lost(Loss::Session(SessionLoss::Expired)))), "{told:?}");
+        let [Notice::Waiting { .. }, Notice::Lost(_)] = observed.as_slice() else {
+            panic!("{observed:?}")
+        };
     }
 }

@@ -92,12 +92,45 @@ fn end_of_claim(
     })
 }
 
-/// How the claim ended of a command that was not started, as far as that was told by now.
+/// How the claim ended of a command that was not started, as far as that was told by now. A loss goes
+/// before a release, as it does where the command runs.
 fn ended_before(follower: &mut Follower, observe: &mut impl FnMut(&Notice)) -> CommandEnd {
+    let mut ended = CommandEnd::Released;
     while let Some(notice) = follower.next().now_or_never() {
-        if let Some((_, end)) = end_of_claim(notice, observe) {
-            return end;
+        match end_of_claim(notice, observe) {
+            Some((EndsBy::Kill, end)) => return end,
+            Some((EndsBy::Stop, end)) => ended = end,
+            None => {}
         }
     }
-    CommandEnd::Released
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+    use crate::participant::Line;
+
+    #[track_caller]
+    fn check(told: impl IntoIterator<Item = Notice>, is_lost: bool) {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        told.into_iter().for_each(|notice| line.tell(notice));
+        let end = ended_before(&mut follower, &mut |_| {});
+        assert_eq!(matches!(end, CommandEnd::Lost(_)), is_lost, "{end:?}");
+    }
+
+    #[test]
+    fn a_loss_that_comes_while_a_claim_is_given_up_is_told_as_a_loss() {
+        let released = || Notice::Released { path: "/a".to_owned() };
+        let loss = || Loss::Session(SessionLoss::Expired);
+        check([], false);
+        check([released()], false);
+        check([released(), Notice::Ended(Ending::Left)], false);
+        check([released(), Notice::Lost(loss())], true);
+        check([released(), Notice::Lost(loss()), Notice::Ended(Ending::Lost(loss()))], true);
+        check([released(), Notice::Ended(Ending::Lost(loss()))], true);
+    }
 }

@@ -3,12 +3,14 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use wok::guest::Limits;
+use wok::holding::{Acquire, Attempt, acquire};
 use wok::participant::{CallError, Ending, Loss, Notice};
-use wok_tests::patience::eventually;
+use wok_tests::patience::{eventually, within};
 
 use crate::scene::{Room, Scene};
 
@@ -158,6 +160,41 @@ async fn a_caller_that_goes_before_it_looks_at_its_answer_leaves_nothing_held() 
     let ending = holder.ending().await?;
     assert!(matches!(ending, Ending::Left), "{ending:?}");
     assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_that_is_lost_before_anybody_looks_at_the_answer_is_lost_and_not_held() -> Result<()>
+{
+    let scene = Scene::new().await?;
+    let mut guest = scene.hostile()?;
+    let presence = guest.participant.presence();
+    let mut eye = presence.follow();
+    let arguments = guest.arguments("hold", &json!({}))?;
+    let attempt = Acquire { arguments, deadline: None, withdrawn: CancellationToken::new() };
+    let acquiring = acquire(&guest.participant, &mut guest.follower, attempt, |_| {});
+    let mut acquiring = pin!(acquiring);
+    assert!(acquiring.as_mut().now_or_never().is_none());
+    let is_answered = async || {
+        let now = presence.standing();
+        Ok(now.held.filter(|_| now.operation.is_none()))
+    };
+    let held = eventually("the answer", is_answered).await?;
+    // As a command would, by which the participant does not end at once.
+    let _dependent = guest.participant.depend(&held).context("it is held")?;
+    scene.admin.delete(&held.path).await?;
+    let lost = async {
+        while let Some(notice) = eye.next().await {
+            if matches!(notice, Notice::Lost(_)) {
+                return Ok(());
+            }
+        }
+        bail!("the participant ended and told no loss")
+    };
+    within("the loss", lost).await??;
+    let attempt = within("the attempt's end", acquiring).await?;
+    let is_lost = matches!(attempt, Attempt::Ended(Ending::Lost(Loss::Znode { .. })));
+    assert!(is_lost, "{attempt:?}");
     Ok(())
 }
 

@@ -243,9 +243,14 @@ impl Guest {
         body: Value,
         wait: Option<Duration>,
     ) -> Result<Result<Answer, CallError>> {
-        let arguments = self.module.arguments(operation, &body)?;
+        let arguments = self.arguments(operation, &body)?;
         let deadline = wait.map(|wait| Instant::now() + wait);
         Ok(self.participant.call(call(&arguments, deadline)).await)
+    }
+
+    /// What an operation is called with.
+    pub(crate) fn arguments(&self, operation: &str, body: &Value) -> Result<Arguments> {
+        Ok(self.module.arguments(operation, body)?)
     }
 
     /// What an operation that ends well answers; an error of its own, too.
