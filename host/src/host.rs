@@ -204,27 +204,42 @@ impl Host {
     /// Joins the recipe on an open session, and waits until one is open.
     async fn joined(&self, recipe: &str, deadline: Option<Instant>) -> Result<Participant, Error> {
         let module = self.known(recipe)?.module.clone();
-        let joining = async {
-            while self.shared.epochs.until_open().await {
-                match self.shared.epochs.join(recipe).await {
-                    // The session has gone in this moment.
-                    Err(JoinError::NoSession) => {}
-                    Err(error) => return Err(Error::Join(error)),
-                    Ok(joined) => return Ok(Participant::of(&self.shared, joined, module)),
+        let epochs = &self.shared.epochs;
+        let servers = || epochs.base().servers().to_owned();
+        loop {
+            match in_time(deadline, epochs.until_open()).await {
+                Some(true) => {}
+                Some(false) => {
+                    return Err(match self.shared.refused.get() {
+                        Some(error) => Error::Connect(error.clone()),
+                        None => Error::Ending,
+                    });
+                }
+                None => return Err(Error::NoSession { servers: servers() }),
+            }
+            match in_time(deadline, epochs.join(recipe)).await {
+                Some(Ok(joined)) => return Ok(Participant::of(&self.shared, joined, module)),
+                // The session has gone in this moment.
+                Some(Err(JoinError::NoSession)) => {}
+                Some(Err(error)) => return Err(Error::Join(error)),
+                // Only who finds all sessions full waits, for another one.
+                None => {
+                    return Err(Error::NoRoom {
+                        open: epochs.sessions().len(),
+                        servers: servers(),
+                    });
                 }
             }
-            Err(match self.shared.refused.get() {
-                Some(error) => Error::Connect(error.clone()),
-                None => Error::Ending,
-            })
-        };
-        match deadline {
-            None => joining.await,
-            Some(deadline) => timeout_at(deadline, joining).await.unwrap_or_else(|_elapsed| {
-                let servers = self.shared.epochs.base().servers().to_owned();
-                Err(Error::NoSession { servers })
-            }),
         }
+    }
+}
+
+/// What the future answers; nothing if the deadline passes first.
+async fn in_time<T>(deadline: Option<Instant>, future: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        None => Some(future.await),
+        // That the time is over is all that its error says.
+        Some(deadline) => timeout_at(deadline, future).await.ok(),
     }
 }
 

@@ -341,6 +341,26 @@ async fn an_operation_that_ends_what_is_held_waits_for_nobody() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_call_that_waits_for_a_session_because_those_that_are_open_are_full_says_so() -> Result<()>
+{
+    let (server, path) = (zookeeper::shared().await, zookeeper::unique_path());
+    let proxy = Proxy::start(server.address())?;
+    // A session has room for two of them.
+    let limits = Limits { watched_paths: 32 << 10, ..Limits::default() };
+    let builder = Host::builder(proxy.address())
+        .recipe("orders", Recipe::new("lock", format!("{path}/lock")).limits(limits));
+    let host = builder.participants(8).session_timeout(SHORT).open().await?;
+    let seated = [host.join("orders").await?, host.join("orders").await?];
+    proxy.stall(Direction::Both);
+    let outcome = within("an answer", host.acquire("orders", impatient())).await?;
+    assert!(matches!(outcome, Err(Error::NoRoom { open: 1, .. })), "{outcome:?}");
+    proxy.heal();
+    assert!(acquire(&host).await?.is_held());
+    drop(seated);
+    Ok(())
+}
+
 /// Who cannot reach ZooKeeper is told so, and not that the line is long.
 #[tokio::test]
 async fn a_call_without_a_session_says_so() -> Result<()> {

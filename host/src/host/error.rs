@@ -42,6 +42,18 @@ pub enum Error {
         /// The servers.
         servers: String,
     },
+    /// The time of the call is over; all sessions that are open are full, and another one was not open in
+    /// time. Nothing was called.
+    #[error(
+        "all {open} open sessions are full, and another one at {servers} was not open in time: try again, \
+         look after the servers, or use shorter mounts"
+    )]
+    NoRoom {
+        /// How many are open.
+        open: usize,
+        /// The servers.
+        servers: String,
+    },
     /// The time of the call is over. Nothing of it is held or stands in line; what it was to write for
     /// good may have been written.
     #[error("the call's timeout has passed")]
@@ -84,6 +96,7 @@ impl Error {
             | Error::Join(_)
             | Error::Connect(_)
             | Error::NoSession { .. }
+            | Error::NoRoom { .. }
             | Error::NotHeld(_)
             | Error::Busy
             | Error::Ending => false,
