@@ -128,18 +128,26 @@ impl State {
         }
     }
 
-    /// Tells that a claim is given up, if the znode at `path` is one of its own.
-    pub(super) fn released(&mut self, path: &str) {
-        self.forget_claim(path, false);
+    /// Tells that a claim is given up, if the znode at `path` is one of its own; answers which.
+    pub(super) fn released(&mut self, path: &str) -> Option<Claimed> {
+        self.forget_claim(path, false)
     }
 
-    fn forget_claim(&mut self, path: &str, is_told: bool) {
-        if let Some(at) = self.claimed.iter().position(|it| it.has(path)) {
-            let claimed = self.claimed.swap_remove(at);
-            if !is_told {
-                self.surroundings.voice.released(claimed.told());
-            }
+    /// Tells that a claim is held which was told as given up, and was not, unless it is lost meanwhile.
+    pub(super) fn stands(&mut self, claimed: Claimed) {
+        if self.surroundings.seat.still_holds(claimed.told()) {
+            self.surroundings.voice.held(claimed.told(), claimed.fence);
+            self.claimed.push(claimed);
         }
+    }
+
+    fn forget_claim(&mut self, path: &str, is_told: bool) -> Option<Claimed> {
+        let at = self.claimed.iter().position(|it| it.has(path))?;
+        let claimed = self.claimed.swap_remove(at);
+        if !is_told {
+            self.surroundings.voice.released(claimed.told());
+        }
+        Some(claimed)
     }
 
     /// Tells that the znodes are claimed, in the place of earlier ones that the writes have deleted.

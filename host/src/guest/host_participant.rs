@@ -168,7 +168,7 @@ impl State {
     async fn release_znode(&mut self, path: &str) -> Result<(), Error> {
         let path = self.resolve(path)?;
         // Told before the znode goes: once it is gone, another may hold.
-        self.released(&path);
+        let given_up = self.released(&path);
         let paths = self.seen(|| vec![path.clone()]);
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
@@ -176,6 +176,9 @@ impl State {
             settled(seat.release_until(&path, hurry).await).await
         };
         let done = self.run_errand("release", paths, |_| None, errand).await;
+        if done.is_err() {
+            given_up.into_iter().for_each(|claimed| self.stands(claimed));
+        }
         done.map_err(|failed: Failed| failed.into())
     }
 }

@@ -10,12 +10,17 @@ use tokio_util::sync::CancellationToken;
 use wok::guest::Limits;
 use wok::holding::{Acquire, Attempt, acquire};
 use wok::participant::{CallError, Ending, Loss, Notice};
+use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
+use wok_tests::proxy::{Action, Match};
 
 use crate::scene::{Room, Scene};
 
 /// How long the caller of an operation that never ends waits.
 const SOON: Option<Duration> = Some(Duration::from_millis(200));
+
+/// What a server answers where an access list is in the way.
+const NO_AUTH: i32 = -102;
 
 #[tokio::test]
 async fn a_claim_whose_holder_faults_is_lost_once_and_goes_to_the_next_in_line() -> Result<()> {
@@ -227,6 +232,25 @@ async fn a_release_that_is_withdrawn_while_something_depends_on_the_claim_is_nob
     // The participant is none the worse for it.
     holder.answer("acquire", json!({})).await.unwrap();
     holder.leave().await
+}
+
+#[tokio::test]
+async fn what_the_server_does_not_let_go_is_told_as_held_again() -> Result<()> {
+    let scene = Scene::new().await?;
+    let mut holder = scene.next_in_line()?;
+    holder.answer("acquire", json!({})).await.unwrap();
+    let deletes = Match::opcode(Opcode::Delete).under(&scene.mount);
+    let refusal = scene.proxy.inject(deletes, Action::Refuse(NO_AUTH));
+    let refused = holder.answer("release", json!({})).await;
+    refusal.struck().await?;
+    assert_eq!(refused, Err(json!("no-auth")));
+    holder.told(|notice| matches!(notice, Notice::Released { .. })).await?;
+    holder.told(|notice| matches!(notice, Notice::Held(_))).await?;
+    assert!(holder.participant.holds());
+    // Its end is not refused.
+    holder.leave().await?;
+    assert_eq!(scene.left_behind().await?, Vec::<String>::new());
+    Ok(())
 }
 
 #[tokio::test]
