@@ -1,7 +1,7 @@
 //! The ensemble as zookeeper-client reaches it. The only file that knows that crate.
 
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 use zookeeper_client as zk;
 
 use super::diagnose::diagnose;
@@ -18,7 +19,9 @@ use super::hosts::{looked_up, with_a_name};
 use super::nodelay::{ports, turn_off_nagle};
 use super::options::{ConnectError, ConnectOptions};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::timing::TICK;
 use super::watch::{Event, Watch};
+use crate::clock::{Boottime, Clock};
 use crate::tasks::Tasks;
 
 /// Two ticks of servers with default settings. With a shorter timeout attempts to connect over a slow
@@ -35,6 +38,7 @@ pub(super) struct Client {
     /// None once closed: dropping the last clone is how the crate closes a session.
     client: Mutex<Option<zk::Client>>,
     states: zk::StateWatcher,
+    clock: Arc<dyn Clock>,
     connection: watch::Receiver<Connection>,
 }
 
@@ -45,6 +49,7 @@ impl Client {
     /// No host could be reached, or a host refused us.
     pub(super) async fn connect(
         options: &ConnectOptions,
+        clock: Arc<dyn Clock>,
         tasks: &Tasks,
     ) -> Result<Client, ConnectError> {
         // The crate gives a connection up that is silent for two fifths of the session timeout, and so
@@ -94,13 +99,17 @@ impl Client {
         };
         let ports = ports(&options.hosts);
         turn_off_nagle(&ports);
+        let mut states = client.state_watcher();
+        let (follower, connection) = watch::channel(Stood::default().translated(states.state()));
+        tasks.spawn("connection state", follow(states, ports, Arc::clone(&clock), follower));
         Ok(Client {
             id: client.session_id().0,
             timeout: client.session_timeout(),
             options: options.clone(),
             tasks: tasks.clone(),
             states: client.state_watcher(),
-            connection: follow(client.state_watcher(), ports, tasks),
+            clock,
+            connection,
             client: Mutex::new(Some(client)),
         })
     }
@@ -111,35 +120,62 @@ impl Client {
 }
 
 /// Translates the crate's session states, and sees to every new connection.
-fn follow(
+async fn follow(
     mut states: zk::StateWatcher,
     ports: Vec<u16>,
-    tasks: &Tasks,
-) -> watch::Receiver<Connection> {
-    let (sender, receiver) = watch::channel(translate_state(states.peek_state()));
-    tasks.spawn("connection state", async move {
-        loop {
-            let state = translate_state(states.changed().await);
-            if state == Connection::Up {
-                turn_off_nagle(&ports);
+    clock: Arc<dyn Clock>,
+    connection: watch::Sender<Connection>,
+) {
+    let mut looks = tokio::time::interval(TICK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut stood = Stood::default();
+    loop {
+        let now = clock.now();
+        // In this order: where it is only time to look, the state has not changed until after `now`. Both
+        // are cancel-safe: a change stays one until it is seen, and a look is only a reason to look.
+        let state = tokio::select! {
+            biased;
+            state = states.changed() => state,
+            _ = looks.tick() => {
+                stood.seen(*connection.borrow(), now);
+                continue;
             }
-            sender.send_replace(state);
-            if matches!(state, Connection::Over(_)) {
-                return;
-            }
+        };
+        let state = stood.translated(state);
+        if state.is_up() {
+            turn_off_nagle(&ports);
         }
-    });
-    receiver
+        connection.send_replace(state);
+        if matches!(state, Connection::Over(_)) {
+            return;
+        }
+    }
 }
 
-fn translate_state(state: zk::SessionState) -> Connection {
-    match state {
-        zk::SessionState::SyncConnected => Connection::Up,
-        // A read-only server may be cut off from the quorum: nothing is granted on its word.
-        zk::SessionState::Disconnected | zk::SessionState::ConnectedReadOnly => Connection::Down,
-        zk::SessionState::AuthFailed => Connection::Over(Ending::AuthFailed),
-        zk::SessionState::Expired => Connection::Over(Ending::Expired),
-        zk::SessionState::Closed => Connection::Over(Ending::Closed),
+/// The newest moment at which a connection was seen to stand. The crate tells that a connection is lost
+/// before it asks a server for the next one (`start_once` and `serve_once` in its `session/mod.rs`).
+#[derive(Debug, Default)]
+struct Stood(Option<Boottime>);
+
+impl Stood {
+    /// The state of the connection has not changed until after `now`.
+    fn seen(&mut self, connection: Connection, now: Boottime) {
+        if connection.is_up() {
+            self.0 = Some(now);
+        }
+    }
+
+    fn translated(&self, state: zk::SessionState) -> Connection {
+        match state {
+            zk::SessionState::SyncConnected => Connection::Up { stood: self.0 },
+            // A read-only server may be cut off from the quorum: nothing is granted on its word.
+            zk::SessionState::Disconnected | zk::SessionState::ConnectedReadOnly => {
+                Connection::Down
+            }
+            zk::SessionState::AuthFailed => Connection::Over(Ending::AuthFailed),
+            zk::SessionState::Expired => Connection::Over(Ending::Expired),
+            zk::SessionState::Closed => Connection::Over(Ending::Closed),
+        }
     }
 }
 
@@ -169,9 +205,9 @@ impl Ensemble for Client {
         }
         // Servers tell it only to those who open a session.
         let options = ConnectOptions { session_timeout: SHORT_TIMEOUT, ..self.options.clone() };
-        let tasks = self.tasks.clone();
+        let (clock, tasks) = (Arc::clone(&self.clock), self.tasks.clone());
         async move {
-            let client = Client::connect(&options, &tasks).await;
+            let client = Client::connect(&options, clock, &tasks).await;
             let client = client
                 .inspect_err(|error| tracing::debug!(%error, "the servers' tick is not learned"))
                 .ok()?;
@@ -384,4 +420,29 @@ fn classify(error: zk::Error) -> Failure {
         refused => Refusal::Other(refused.to_string()),
     };
     Failure::from(refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_tells_until_when_the_one_before_it_was_seen_to_stand() {
+        let (lost, back) = (zk::SessionState::Disconnected, zk::SessionState::SyncConnected);
+        let at = |seconds: u64| Boottime::from_nanos(seconds * 1_000_000_000);
+        let mut stood = Stood::default();
+        let first = stood.translated(back);
+        assert_eq!(first, Connection::Up { stood: None });
+        stood.seen(first, at(1));
+        stood.seen(first, at(2));
+        let down = stood.translated(lost);
+        assert_eq!(down, Connection::Down);
+        // The next one may be under way already.
+        stood.seen(down, at(3));
+        let second = stood.translated(back);
+        assert_eq!(second, Connection::Up { stood: Some(at(2)) });
+        stood.seen(second, at(4));
+        // That it was lost in between was not seen.
+        assert_eq!(stood.translated(back), Connection::Up { stood: Some(at(4)) });
+    }
 }

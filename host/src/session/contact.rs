@@ -23,7 +23,8 @@
 //!    that the leader had heard of the session by then, as of the first request.
 //!
 //! All rests on the order in which one connection carries what is sent over it, and on no link's
-//! speed. After a change of the leader all sessions start afresh. Where the leader may be ending the
+//! speed. After a change of the leader all sessions start afresh. A server that takes a session over on a
+//! new connection tells the leader of the session ahead of all that it passes on from there. Where the leader may be ending the
 //! session already, as after a sleep of this machine, a `sync` does not do for the third answer: the
 //! leader answers a `sync` also for a session that it is ending, and refuses a write.
 
@@ -70,6 +71,8 @@ pub(super) struct Contact {
     answered: VecDeque<Answered>,
     /// Answers of the leader that came behind a ping, oldest first.
     pinged: VecDeque<Pinged>,
+    /// The newest takeover of the session by a server, until it is known that the leader has heard of it.
+    takeover: Option<Takeover>,
     /// How many ephemeral znodes there are, or may be.
     znodes: usize,
     /// How many of them are claimed.
@@ -89,6 +92,15 @@ struct Pinged {
     at: Boottime,
     /// When the newest request was sent that the server's answer to that ping must have told of.
     told: Boottime,
+}
+
+/// A server has taken the session over.
+#[derive(Debug, Clone, Copy)]
+struct Takeover {
+    /// It was asked to after that.
+    stood: Boottime,
+    /// It had done so by then.
+    at: Boottime,
 }
 
 /// They reach back for three quarters of the session timeout, which is a tick at least.
@@ -111,6 +123,7 @@ impl Contact {
             known: opened,
             answered: VecDeque::from([Answered { sent: opened, at: opened }]),
             pinged: VecDeque::new(),
+            takeover: None,
             znodes: 0,
             claims: 0,
         }
@@ -133,6 +146,7 @@ impl Contact {
 
     /// A request sent at `sent` has been answered on this authority now.
     pub(super) fn answered(&mut self, authority: Authority, sent: Boottime, now: Boottime) {
+        self.note_takeover(authority, sent, now);
         if authority != Authority::Server {
             self.newest.leader = self.newest.leader.max(sent);
             self.note_known(authority, sent, now);
@@ -184,6 +198,34 @@ impl Contact {
     /// As often as anything is sent where a link is slow.
     fn spacing(&self) -> Duration {
         self.timing.reminder()
+    }
+
+    /// A server has taken the session over by `now`, on a connection that was asked for after `stood`. What
+    /// that server passes on from now on is behind its question whether the session is valid, by which
+    /// the leader hears of the session (`Leader.revalidateSession` of Apache's server, which followers and
+    /// observers ask, and `ZooKeeperServer.revalidateSession` where the leader takes it over itself).
+    ///
+    /// That the session was accepted proves less: the answer to an older question may have come late, and a
+    /// leader that is cut off answers as well.
+    pub(super) fn taken_over(&mut self, stood: Boottime, now: Boottime) {
+        self.takeover = Some(Takeover { stood, at: now });
+    }
+
+    /// An answer that only the leader can have given shows that it has heard of the takeover before.
+    fn note_takeover(&mut self, authority: Authority, sent: Boottime, now: Boottime) {
+        let of_the_leader = match self.rule {
+            ContactRule::Quorum => Authority::Quorum,
+            ContactRule::Leader => Authority::Leader,
+        };
+        let is_behind = |takeover: &mut Takeover| sent >= takeover.at;
+        if authority < of_the_leader {
+            return;
+        }
+        let Some(Takeover { stood, .. }) = self.takeover.take_if(is_behind) else { return };
+        // A session that may be ending may have been picked for its end just before.
+        if now < self.known + self.timing.timeout() {
+            self.known = self.known.max(stood);
+        }
     }
 
     /// Another ephemeral znode may be created from now on.
@@ -463,6 +505,39 @@ mod tests {
         assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT);
         beat(&mut contact, Authority::Quorum, 7_900);
         assert_eq!(contact.deadline(), at(7_900) + PATIENCE);
+    }
+
+    #[test]
+    fn what_a_new_server_passes_on_is_behind_its_word_of_the_session_to_the_leader() {
+        let mut contact = opened();
+        contact.stand();
+        beats(&mut contact, Authority::Quorum, 0, 1_600);
+        contact.taken_over(at(4_800), at(6_000));
+        assert_eq!(contact.since(), at(1_600), "that is no contact");
+        // A leader that is cut off answers a `sync`; and what was sent before may have gone to the server
+        // before this one.
+        contact.answered(Authority::Leader, at(6_000), at(6_000));
+        contact.answered(Authority::Quorum, at(5_999), at(6_000));
+        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT);
+        contact.answered(Authority::Quorum, at(6_000), at(6_000));
+        assert_eq!(contact.since(), at(6_000));
+        contact.answered(Authority::Quorum, at(7_800), at(7_800));
+        assert_eq!(contact.since(), at(4_800) + UNTOLD + HEARTBEAT);
+        // What is learned late brings nothing forward.
+        contact.taken_over(at(3_000), at(7_800));
+        contact.answered(Authority::Quorum, at(7_800), at(7_800));
+        assert_eq!(contact.since(), at(4_800) + UNTOLD + HEARTBEAT);
+    }
+
+    #[test]
+    fn a_server_that_takes_a_session_over_which_may_be_ending_says_nothing() {
+        for (now, expected) in [(7_999, 7_999), (8_000, 0 + 2_000 + 800)] {
+            let mut contact = opened();
+            contact.stand();
+            contact.taken_over(at(7_000), at(7_500));
+            contact.answered(Authority::Quorum, at(now), at(now));
+            assert_eq!(contact.since(), at(expected), "at {now} ms");
+        }
     }
 
     #[test]

@@ -343,7 +343,7 @@ impl Core {
 
     /// Whether there is a connection now.
     pub(super) fn is_connected(&self) -> bool {
-        *self.connection.borrow() == Connection::Up
+        self.connection.borrow().is_up()
     }
 
     async fn until_connected(&self) -> Result<(), Failure> {
@@ -355,7 +355,7 @@ impl Core {
         Box::pin(async move {
             let known = connection.wait_for(|state| *state != Connection::Down);
             match self.lost.run_until_cancelled(known).await {
-                Some(Ok(state)) if *state == Connection::Up => Ok(()),
+                Some(Ok(state)) if state.is_up() => Ok(()),
                 _ => Err(Failure::SessionLost),
             }
         })

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::failure::Failure;
 use super::request::{Acl, Reply, Request};
+use crate::clock::Boottime;
 
 /// How a session ended on the ensemble's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,11 +25,22 @@ pub enum Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connection {
     /// There is one, to a server that accepts writes.
-    Up,
+    Up {
+        /// A moment at which the connection before it still stood, so that it was asked for later. None
+        /// for the connection that the session was opened on.
+        stood: Option<Boottime>,
+    },
     /// There is none, or to a read-only server.
     Down,
     /// There will never be one again.
     Over(Ending),
+}
+
+impl Connection {
+    /// Whether there is one now.
+    pub fn is_up(self) -> bool {
+        matches!(self, Connection::Up { .. })
+    }
 }
 
 /// One ZooKeeper session, without any rule of ours.

@@ -39,6 +39,7 @@ async fn until_lost(core: &Arc<Core>) {
     // newest of them. Each request is given up after a session timeout, so with the reminders there
     // are sixty under way at most.
     let mut under_way: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
+    let mut seen = Connection::Up { stood: None };
     let mut asked = core.contact().newest();
     let mut reminded = asked;
     while !core.lost().is_cancelled() {
@@ -54,12 +55,19 @@ async fn until_lost(core: &Arc<Core>) {
             Some(()) = under_way.next() => {}
             _ = ticks.tick() => {}
         }
-        let now_up = *connection.borrow_and_update();
-        if now_up == Connection::Up && core.omits(Omission::ContactDeadline) {
+        let before = std::mem::replace(&mut seen, *connection.borrow_and_update());
+        if seen.is_up() && core.omits(Omission::ContactDeadline) {
             core.believe();
         }
-        judge(core, now_up);
-        if now_up == Connection::Up {
+        if let Connection::Up { stood: Some(stood) } = seen
+            && seen != before
+        {
+            // After the look: what is sent from now on goes to that server, or to a later one.
+            let now = core.now();
+            core.contact().taken_over(stood, now);
+        }
+        judge(core, seen);
+        if seen.is_up() {
             let (now, timing) = (core.now(), core.timing());
             let since_asked = now.saturating_duration_since(asked).min(core.silence());
             if since_asked >= timing.heartbeat() {
@@ -82,10 +90,10 @@ fn judge(core: &Core, connection: Connection) {
         Connection::Over(Ending::Closed) => core.lose(SessionLoss::Closed),
         _ if core.is_overdue() => core.lose(SessionLoss::Deadline),
         Connection::Down => core.note(SessionState::Suspended),
-        Connection::Up if core.silence() >= core.timing().doubt() => {
+        Connection::Up { .. } if core.silence() >= core.timing().doubt() => {
             core.note(SessionState::Suspended);
         }
-        Connection::Up => core.note(SessionState::Connected),
+        Connection::Up { .. } => core.note(SessionState::Connected),
     }
 }
 

@@ -39,7 +39,7 @@ pub async fn open_by(
 ) -> Result<Session, ConnectError> {
     let tasks = Tasks::on(Handle::current());
     let contact = clock.now();
-    let client = Client::connect(options, &tasks).await?;
+    let client = Client::connect(options, Arc::clone(&clock), &tasks).await?;
     let session = Session::new(Box::new(client), options.acl, clock, contact, tasks);
     Ok(session.ruled_by(options.contact))
 }

@@ -107,7 +107,10 @@ struct State {
 
 impl Default for Server {
     fn default() -> Self {
-        Server { state: Arc::default(), connection: watch::Sender::new(Connection::Up) }
+        Server {
+            state: Arc::default(),
+            connection: watch::Sender::new(Connection::Up { stood: None }),
+        }
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 
 use super::core::Core;
-use super::ensemble::Connection;
 use crate::backoff::Backoff;
 
 /// The longest pause between two attempts. Each takes a server a connection and the ensemble two
@@ -28,7 +27,7 @@ async fn ask(core: &Core) {
     let mut not_before = None;
     loop {
         let now = ticks.tick().await;
-        let is_up = *core.ensemble().connection().borrow() == Connection::Up;
+        let is_up = core.ensemble().connection().borrow().is_up();
         let is_due = not_before.is_none_or(|not_before| now >= not_before);
         if !is_up || !is_due || !core.contact().has_znodes() {
             continue;

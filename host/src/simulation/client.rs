@@ -17,6 +17,7 @@ use super::history::{HostId, What};
 use super::network::{Counted, Inbox, Network};
 use super::recorder::Recorder;
 use super::servers::MIN_SESSION_TIMEOUT_MS;
+use crate::clock::{Boottime, Clock};
 use crate::session::{
     Acl, Connection, Ending, Ensemble, Event, Failure, Refusal, Reply, Request, Watch, Watching,
     Write,
@@ -37,6 +38,7 @@ struct Inner {
     recorder: Arc<Recorder>,
     session: i64,
     timeout: Duration,
+    clock: Arc<dyn Clock>,
     connection: watch::Sender<Connection>,
     state: Mutex<State>,
 }
@@ -56,6 +58,8 @@ struct State {
     next_server: Option<usize>,
     /// Its process was killed: it never speaks again.
     is_killed: bool,
+    /// When the connection was lost last.
+    lost: Option<Boottime>,
 }
 
 impl State {
@@ -83,6 +87,7 @@ impl Client {
         recorder: &Arc<Recorder>,
         host: HostId,
         timeout: Duration,
+        clock: Arc<dyn Clock>,
         tasks: &Tasks,
         mut chance: Chance,
     ) -> Self {
@@ -104,7 +109,8 @@ impl Client {
                 recorder: Arc::clone(recorder),
                 session: welcome.session,
                 timeout: Duration::from_millis(welcome.timeout_ms),
-                connection: watch::Sender::new(Connection::Up),
+                clock,
+                connection: watch::Sender::new(Connection::Up { stood: None }),
                 state: Mutex::new(State {
                     password: welcome.password,
                     last_zxid: 0,
@@ -116,6 +122,7 @@ impl Client {
                     chance,
                     next_server: None,
                     is_killed: false,
+                    lost: None,
                 }),
             }),
         };
@@ -285,6 +292,7 @@ impl Inner {
         if let Some(link) = state.link.take() {
             self.network.close(link);
         }
+        state.lost = Some(self.clock.now());
         let pending = std::mem::take(&mut state.pending);
         state.deferred.clear();
         drop(state);
@@ -292,7 +300,7 @@ impl Inner {
             answer.send(Err(Failure::OutcomeUnknown)).ok();
         }
         self.connection.send_if_modified(|connection| {
-            let was_up = *connection == Connection::Up;
+            let was_up = connection.is_up();
             if was_up {
                 *connection = Connection::Down;
             }
@@ -358,11 +366,12 @@ impl Inner {
         if !state.watches.is_empty() {
             self.network.send(link, frames::set_watches(state.last_zxid, &rearmed));
         }
+        let stood = state.lost;
         drop(state);
         self.connection.send_if_modified(|connection| {
             let was_down = *connection == Connection::Down;
             if was_down {
-                *connection = Connection::Up;
+                *connection = Connection::Up { stood };
             }
             was_down
         });

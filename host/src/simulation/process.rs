@@ -73,7 +73,8 @@ impl Process {
             let timeout = Duration::from_millis(world.plan.session_timeout_ms);
             let (network, recorder) = (&world.network, &world.recorder);
             let contact = clock.now();
-            let opening = Client::open(network, recorder, host, timeout, &tasks, chance);
+            let of_client = Arc::clone(&clock);
+            let opening = Client::open(network, recorder, host, timeout, of_client, &tasks, chance);
             let client = opening.await;
             *self.session.lock().unwrap_or_else(PoisonError::into_inner) =
                 Some((tasks.clone(), client.clone()));

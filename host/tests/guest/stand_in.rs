@@ -71,7 +71,10 @@ impl StandIn {
         for path in paths {
             tree.create((*path).to_owned(), Vec::new(), CreateMode::Persistent).unwrap();
         }
-        StandIn { tree: Arc::new(Mutex::new(tree)), connection: watch::Sender::new(Connection::Up) }
+        StandIn {
+            tree: Arc::new(Mutex::new(tree)),
+            connection: watch::Sender::new(Connection::Up { stood: None }),
+        }
     }
 
     /// The paths of all znodes.
