@@ -43,19 +43,36 @@ impl Layout {
             Layout::Own => (0, name.strip_prefix("qn-")?.rsplit_once("-item-")?.1),
             Layout::CuratorSimple => (0, name.strip_prefix("qn-")?),
             Layout::Kazoo => {
-                let (priority, counter) = name.strip_prefix("entry-")?.split_once('-')?;
-                (priority.parse().ok()?, counter)
+                let rest = name.strip_prefix("entry-")?;
+                let (sign, rest) = rest.strip_prefix('-').map_or((1, rest), |rest| (0, rest));
+                let (digits, counter) = rest.split_once('-')?;
+                (sign << 56 | in_order_of_text(digits)?, counter)
             }
         };
         Some(Turn { priority, sequence: Sequence::parse(counter)? })
     }
 }
 
+/// A number for a priority without its sign, so that the numbers are in the order in which kazoo takes the
+/// priorities: kazoo sorts names as text. For the priorities that kazoo's own `put` accepts, from 000 to
+/// 999, that is the order of their values. Whoever writes other ones, below zero or with more digits, has
+/// them taken in the order in which kazoo would take them. None if that are no digits, or more than seven.
+fn in_order_of_text(digits: &str) -> Option<u64> {
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || !(1..=7).contains(&digits.len()) {
+        return None;
+    }
+    let number = digits.bytes().fold(0, |number, byte| number << 8 | u64::from(byte));
+    // A shorter one is filled up with zeros. These come before every digit, as does the hyphen that follows
+    // the priority in the name.
+    Some(number << (8 * (7 - digits.len())))
+}
+
 /// When an item has its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     /// Lower ones come first. Only kazoo's items differ in it.
-    priority: u32,
+    priority: u64,
     sequence: Sequence,
 }
 
@@ -166,8 +183,22 @@ mod tests {
 
     #[test]
     fn foreign_children_are_no_items() {
-        let foreign =
-            ["", "lock", "qn-", "qn-7", "entry-0000000001", "entry-x-0000000001", "-item-1"];
+        let foreign = [
+            "",
+            "lock",
+            "qn-",
+            "qn-7",
+            "entry-",
+            "entry--",
+            "entry-0000000001",
+            "entry--0000000001",
+            "entry---0000000001",
+            "entry-x-0000000001",
+            "entry-+05-0000000001",
+            "entry-\u{e9}5-0000000001",
+            "entry-12345678-0000000001",
+            "-item-1",
+        ];
         for layout in [Layout::Own, Layout::CuratorSimple, Layout::Kazoo] {
             check_first(layout, &foreign, 9, &[]);
         }
@@ -186,9 +217,24 @@ mod tests {
 
     #[test]
     fn kazoos_priorities_come_before_age() {
-        let names = ["entry-100-0000000001", "entry-007-0000000002", "entry-1000-0000000000"];
-        let sorted = ["entry-007-0000000002", "entry-100-0000000001", "entry-1000-0000000000"];
+        let names = ["entry-100-0000000001", "entry-007-0000000002", "entry-100-0000000000"];
+        let sorted = ["entry-007-0000000002", "entry-100-0000000000", "entry-100-0000000001"];
         check_first(Layout::Kazoo, &names, 9, &sorted);
+    }
+
+    #[test]
+    fn items_of_kazoos_layout_are_taken_in_the_order_of_kazoos_sorted_names() {
+        let priorities = ["000", "001", "007", "010", "099", "100", "101", "998", "999"];
+        let others = ["-01", "-1", "-05", "-10", "-999", "-1000", "5", "1000", "1001", "9999999"];
+        let mut names: Vec<String> = Vec::new();
+        for priority in priorities.into_iter().chain(others) {
+            for counter in ["0000000010", "0000000009"] {
+                names.push(["entry-", priority, "-", counter].concat());
+            }
+        }
+        let taken = first_of(names.clone(), Layout::Kazoo, 99);
+        names.sort();
+        assert_eq!(taken, names);
     }
 
     #[test]
