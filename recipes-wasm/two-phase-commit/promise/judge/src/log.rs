@@ -35,7 +35,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) votes: Vec<Vote<'a>>,
     /// What was written as the decision, in order, and its word.
     pub(crate) decisions: Vec<(Moment, &'a str)>,
-    /// The sites that had registered, and whose participants went before they had voted.
+    /// The sites that had registered, and whose participants went before they had voted, or withdrew the
+    /// `register` while it was under way.
     deaths: Vec<(Moment, &'a str)>,
     /// The entries at which a participant registered for a site.
     registrations: Vec<(usize, &'a str)>,
