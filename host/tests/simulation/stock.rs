@@ -1,7 +1,7 @@
 //! Every stock recipe keeps its promises, whatever is done to it.
 
 use wok::modules::stock_names;
-use wok::simulation::history::{FaultKind, What};
+use wok::simulation::history::{FaultKind, Outcome, What};
 use wok::simulation::search::{Findings, Search};
 use wok::simulation::subject::Subject;
 use wok::simulation::verdict::Verdict;
@@ -337,6 +337,45 @@ fn an_item_that_has_the_name_of_one_acknowledged_before_is_left_alone() {
         // The new item was taken by the other one, unless it was taken in between, and given back.
         let grants = if again == ack { 2 } else { 3 };
         assert_eq!(verdict.tally.grants, grants, "{layout}, {again}: {:?}", verdict.tally);
+    }
+}
+
+/// Somebody who has acknowledged an item by its name acknowledges all that it has taken: what is done is done.
+#[test]
+fn what_was_acknowledged_by_its_name_is_acknowledged_once_more() {
+    for recipe in ["queue", "priority-queue"] {
+        let priority = if recipe == "queue" { "" } else { ", priority = 3" };
+        let scenario = format!(
+            r#"
+            seed = 1
+            hosts = 1
+
+            [[applications]]
+            host = 0
+            steps = [
+                {{ call = {{ operation = "put-all", arguments = {{ items = ["a", "b", "c"]{priority} }} }} }},
+                {{ call = {{ operation = "take-many", arguments = {{ max = 2 }}, bind = "items" }} }},
+                {{ call = {{ operation = "ack-item", arguments = {{ item = "$items.0.path", fence = "$items.0.fence" }} }} }},
+                {{ call = {{ operation = "ack" }} }},
+                {{ call = {{ operation = "take", bind = "item" }} }},
+                {{ call = {{ operation = "ack-item", arguments = {{ item = "$item.path", fence = "$item.fence" }} }} }},
+                {{ call = {{ operation = "ack" }} }},
+                {{ call = {{ operation = "length" }} }},
+                "leave",
+            ]
+            "#
+        );
+        let verdict = played(recipe, &scenario);
+        assert_eq!(verdict.violations, [], "{recipe}");
+        let answers = verdict.history.iter().filter_map(|entry| match &entry.what {
+            What::Returned { outcome: Outcome::Ok { value, .. }, .. } => Some(value),
+            What::Returned { outcome, .. } => panic!("{recipe}: {outcome:?}"),
+            _ => None,
+        });
+        let answers: Vec<_> = answers.collect();
+        assert_eq!(answers.len(), 8, "{recipe}: {answers:?}");
+        assert_eq!(answers[7]["items"], 0, "{recipe}");
+        assert_eq!(answers[7]["taken"], 0, "{recipe}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the names of items mean, and which of them are taken.
 
 use wok_sdk::Sequence;
+use wok_sdk::zookeeper::Error;
 
 /// What stands before the counter. A word, for the counter's sake: behind a hyphen alone, the sign of one
 /// that has wrapped could not be told from the hyphen.
@@ -93,6 +94,18 @@ pub(crate) fn verdict(version: i32, czxid: u64, listed: u64, max_attempts: Optio
 /// How often an item of that version was taken.
 pub(crate) fn attempts(version: i32) -> u32 {
     u32::try_from(version).unwrap_or(u32::MAX)
+}
+
+/// What is answered to the participant that acknowledges items, where one of them could not be removed:
+/// `others` is the answer without that one.
+///
+/// One that is not there any more is done. While this participant's claim stands, nobody takes the item who
+/// looks at claims, so somebody has acknowledged it by `ack-item`, or another client has deleted it.
+pub(crate) fn answer(others: Result<(), Error>, why: Error) -> Result<(), Error> {
+    match why {
+        Error::NoNode => others,
+        why => Err(why),
+    }
 }
 
 /// How many of the items that have these lengths, in order, are taken at once: as many as fit, and one
@@ -192,6 +205,14 @@ mod tests {
         assert_eq!(fitting([9, 1], 8), 1);
         assert_eq!(fitting([0, 0, 0], 8), 3);
         assert_eq!(fitting([1, u32::MAX, u32::MAX], 8), 1);
+    }
+
+    #[test]
+    fn an_item_that_has_gone_is_acknowledged_and_one_that_was_written_to_is_not() {
+        assert!(answer(Ok(()), Error::NoNode).is_ok());
+        assert!(matches!(answer(Ok(()), Error::BadVersion), Err(Error::BadVersion)));
+        let written_to = || Err(Error::BadVersion);
+        assert!(matches!(answer(written_to(), Error::NoNode), Err(Error::BadVersion)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use wok_sdk::participant::Fence;
 use wok_sdk::zookeeper::{Error, MultiError, Reply, Request, Stat, VersionRequest, Write, multi};
 use wok_sdk::{Named, confirmed_reads};
 
-use crate::decide::{attempts, name_in};
+use crate::decide::{answer, attempts, name_in};
 use crate::marked::{self, Unmade};
 use crate::place;
 
@@ -41,8 +41,8 @@ impl Held {
         self.items.iter().map(Item::path)
     }
 
-    /// Removes the items together with their claims, in one transaction. Answers what kept it from
-    /// removing some of them; their claims are given back.
+    /// Removes the items together with their claims, in one transaction, and without those that have gone
+    /// already. Answers what kept it from removing some of them; their claims are given back.
     pub(crate) fn ack(self) -> Result<(), Error> {
         let mut done = Ok(());
         let mut kept: Vec<bool> = self.items.iter().map(|_| false).collect();
@@ -69,9 +69,9 @@ impl Held {
                         // A claim is gone, and with it all of them: what is left is given back.
                         return Err(error);
                     };
-                    // Another client has it, or has written to it. The others are done.
+                    // It has gone, or another client has written to it. The others are done.
                     *is_kept = true;
-                    done = Err(error);
+                    done = answer(done, error);
                 }
                 Err(MultiError { error, .. }) => return Err(error),
             }
