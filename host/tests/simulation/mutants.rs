@@ -83,7 +83,7 @@ impl Mutant {
     /// How many fresh seeds it took.
     fn check(&self, wasm: &[u8]) -> Result<u64, String> {
         let first = number("WOK_FIRST_SEED", FIRST_SEED);
-        let counting = number("WOK_MUTANT_SEEDS", 600);
+        let counting = number("WOK_MUTANT_SEEDS", 200);
         let subject = || Subject::new(&self.name, wasm, None, CompileCache::Off).unwrap();
         let search = |subject: &Subject| {
             let threads = std::thread::available_parallelism().unwrap().get();
