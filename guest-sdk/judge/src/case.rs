@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::faults::Faults;
-use crate::history::{Entry, ParticipantId};
-use crate::people::{People, Person};
+use crate::history::{Entry, ParticipantId, What};
+use crate::people::{Call, People, Person};
 use crate::truth::{Contender, Truth};
 
 /// Violations of one invariant that are told: the first says what is wrong, the rest mostly follow.
@@ -179,5 +179,24 @@ impl<'a> Case<'a> {
             return None;
         }
         self.first_after(due)
+    }
+
+    /// The entry as of which, at least, the server that answers the reads of a call has what was committed. A
+    /// read that nothing confirms may be older than the call, since the server may be behind the others. But
+    /// where no fault makes a session go to another server, its server has what the session itself had
+    /// committed before the call.
+    pub fn known_to_server(&self, call: &Call<'_>, answered: Moment) -> usize {
+        let Some(person) = self.people.person(call.who) else { return 0 };
+        let before = self.history.get(..call.invoked.at).unwrap_or_default();
+        let mut own = before.iter().enumerate().rev().filter(|(_, entry)| {
+            matches!(entry.what, What::Txn { session, .. } if session == person.session)
+        });
+        let Some((at, entry)) = own.next() else { return 0 };
+        // A cut of one host's server concerns all hosts that are connected there.
+        let is_spared = |person: &Person<'_>| {
+            let timeout = self.truth.longest_timeout_us();
+            self.faults.spared(person.host, entry.at_us, answered.us, timeout)
+        };
+        if self.people.persons().all(is_spared) { at } else { 0 }
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | P2 | `permits` | leases are granted so that there are more of them than permits at that zxid, or other than as many as were asked for |
 //! | P3 | `permits` | somebody is granted permits whose settings say another number of them than was ever stored while it lived |
+//! | P4 | `answers` | `available` tells what never was so, or `resize` is answered and nothing is stored |
 //! | M1 | `grants` | a grant's fence is not the `czxid` of the participant's own leases, or its answer is none that it was told |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
 //! | M6 | `permits` | leases are created by somebody who is not the first in the queue |
@@ -11,6 +12,7 @@
 //! | W1 | `turns` | the first in the queue stays blocked though enough permits are free, or one is turned away without a reason |
 //! | H1 | `herd`, `crowd` | the deletion of a place wakes more than one that waits, somebody who is not the first in the queue looks at the leases, or one that waits asks the ensemble again and again |
 
+mod answers;
 mod crowd;
 mod grants;
 mod leftovers;
@@ -56,6 +58,7 @@ impl Judge for SemaphoreJudge {
             "leases are created as many as were asked for, and never more than there are permits",
         ),
         ("P3", "nobody is granted permits whose settings say another number of them"),
+        ("P4", "what `available` tells was so at one moment, and what `resize` asks for is stored"),
         ("M1", "a grant is the participant's own leases, by their czxid"),
         ("M5", "nobody goes on believing to hold what is long gone"),
         ("M6", "first come, first served: only the first in the queue is granted permits"),
@@ -85,6 +88,7 @@ impl Judge for SemaphoreJudge {
         let mut found = Vec::new();
         permits::check_numbers(&case, &semaphores, "P2", &mut found);
         permits::check_settings(&case, &semaphores, self.stated, "P3", &mut found);
+        answers::check(&case, &semaphores, "P4", &mut found);
         permits::check_order(&case, &semaphores, "M6", &mut found);
         grants::check(&case, &semaphores, "M1", &mut found);
         beliefs::check(&case, "M5", "M5", &mut found);

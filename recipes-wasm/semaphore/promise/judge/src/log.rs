@@ -248,6 +248,6 @@ pub(super) fn is_queue_of(path: &str, directory: &str) -> bool {
 }
 
 /// How many permits the data say that there are: four bytes.
-fn number(data: &[u8]) -> Option<u64> {
+pub(super) fn number(data: &[u8]) -> Option<u64> {
     <[u8; 4]>::try_from(data).ok().map(|bytes| u64::from(u32::from_be_bytes(bytes)))
 }

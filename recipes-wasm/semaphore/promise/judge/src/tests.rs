@@ -236,6 +236,58 @@ fn p3_a_number_that_changed_since_it_was_compared_is_no_reason() {
     check_good(it.ask(1, 1).win(1, 1).give_back(1, 1).resize(3).ask(1, 1).win(1, 1));
 }
 
+/// Its `available` is answered with these numbers.
+fn available(semaphore: &mut Semaphore, who: u32, permits: u64, free: u64) {
+    let value = json!({ "permits": permits, "available": free });
+    semaphore.story.invoke(who, "available").answer_value(who, value);
+}
+
+#[test]
+fn p4_numbers_that_were_so_are_told_by_a_server_that_is_behind_as_well() {
+    let mut it = Semaphore::new();
+    it.ask(1, 1).win(1, 1).resize(3);
+    for (permits, free) in [(2, 2), (2, 1), (3, 2)] {
+        available(&mut it, 2, permits, free);
+    }
+    // It has resized itself, and so has its server.
+    available(&mut it, 3, 3, 2);
+    check_good(&it);
+}
+
+#[test]
+fn p4_numbers_that_never_were_so_together_are_rejected() {
+    for (permits, free) in [(2, 0), (3, 3), (4, 3)] {
+        let mut it = Semaphore::new();
+        it.ask(1, 1).win(1, 1).resize(3);
+        available(&mut it, 2, permits, free);
+        check(&it, "P4");
+    }
+    // That was before its own change.
+    let mut it = Semaphore::new();
+    it.resize(3);
+    available(&mut it, 3, 2, 2);
+    check(&it, "P4");
+}
+
+#[test]
+fn p4_a_server_to_which_a_fault_moves_the_session_may_not_have_what_the_session_wrote() {
+    let mut it = Semaphore::new();
+    it.resize(3);
+    it.story.fault(FaultKind::Move, 3);
+    available(&mut it, 3, 2, 2);
+    check_good(&it);
+}
+
+#[test]
+fn p4_a_resize_that_is_answered_is_stored() {
+    let mut it = Semaphore::new();
+    it.story.invoke_with(3, "resize", json!({ "permits": 3 }));
+    it.resize(3).story.answer(3, NOTHING);
+    check_good(&it);
+    it.story.invoke_with(3, "resize", json!({ "permits": 4 })).answer(3, NOTHING);
+    check(&it, "P4");
+}
+
 #[test]
 fn m1_a_fence_that_is_none_of_the_leases_is_rejected() {
     let mut it = Semaphore::new();
