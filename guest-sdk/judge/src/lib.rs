@@ -40,6 +40,7 @@
 //! - [`people`]: who asked, was told and believed what; [`faults`]: when the simulator was at it
 //! - [`grants`], [`exclusion`], [`beliefs`], [`turns`], [`leftovers`], [`polling`], [`herd`]: passes over
 //!   a history for recipes in which contenders stand in line for a claim
+//! - [`lines`]: a pass for those of them that tell people who is in line
 //! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
 //! - [`revisions`]: a pass for recipes that tell people of revisions
 //! - [`linear`]: a search for an order that explains what callers saw
@@ -70,6 +71,7 @@ pub mod grants;
 pub mod herd;
 pub mod leftovers;
 pub mod linear;
+pub mod lines;
 pub mod polling;
 pub mod revisions;
 pub mod revoking;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::history::{Change, ParticipantId, Told, What};
+use crate::history::{Change, Outcome, ParticipantId, Told, What};
 use crate::people::{Call, Person};
 use crate::truth::Contender;
 use crate::{Case, Moment, Violation};
@@ -270,6 +270,70 @@ impl<'a> Revoking<'a> {
         }
     }
 
+    /// V5: what `revoke` is answered is so. A request that is answered as standing is on the znode, and who is
+    /// answered to be gone, or that it is not there, is not there at one moment of the call.
+    pub fn check_answers(&self, id: &'static str, found: &mut Vec<Violation>) {
+        for call in self.case.people.calls().iter().filter(|call| call.operation == "revoke") {
+            let Some((answered, outcome)) = call.answered else { continue };
+            let (Outcome::Ok { value, .. } | Outcome::Err { value, .. }) = outcome else {
+                continue;
+            };
+            let (Some(word), Some(path)) = (value.as_str(), self.revoked(call)) else { continue };
+            let Some(why) = self.objection(call, answered, &path, word) else { continue };
+            let who = call.who;
+            let sentence =
+                format!("the `revoke` of participant {who} was answered {word}, but {path} {why}");
+            let violation = Violation::new(id, answered.at, sentence);
+            found.push(violation.involving([call.invoked.at]).by([who]));
+        }
+    }
+
+    /// The path of the contender that a call names by any path that ends with its name.
+    fn revoked(&self, call: &Call<'_>) -> Option<String> {
+        let What::Invoked { arguments, .. } = &self.case.history.get(call.invoked.at)?.what else {
+            return None;
+        };
+        let name = arguments.get("path")?.as_str()?.rsplit('/').next()?;
+        let mount = self.case.people.person(call.who)?.mount;
+        Some([mount.trim_end_matches('/'), "/", name].concat())
+    }
+
+    fn objection(
+        &self,
+        call: &Call<'_>,
+        answered: Moment,
+        path: &str,
+        word: &str,
+    ) -> Option<&'static str> {
+        // What happens in the instant of the call, or of the answer, may be taken down on either side of it.
+        let contender = self.case.truth.find(path, answered.at);
+        let deleted = contender.and_then(Contender::deleted_at);
+        let is_gone = deleted.is_some_and(|deleted| deleted.us <= answered.us);
+        match word {
+            "asked" => {
+                let asked = contender.and_then(|it| self.asked.get(&it.id));
+                let was_there = deleted.is_none_or(|deleted| deleted.us >= call.invoked.us);
+                let is_asked = asked.is_some_and(|asked| asked.us <= answered.us);
+                (!is_asked || !was_there).then_some("was asked nothing meanwhile")
+            }
+            "gone" => (!is_gone).then_some("is still there"),
+            "forced" => {
+                let is_struck = |it: &Strike<'_>| {
+                    it.who == call.who
+                        && Some(it.contender.id) == contender.map(|contender| contender.id)
+                };
+                let is_forced = is_gone && self.strikes.iter().any(is_struck);
+                (!is_forced).then_some("was not deleted by it")
+            }
+            "no-node" => {
+                let was_there =
+                    contender.is_some_and(|it| it.created.us < call.invoked.us && !is_gone);
+                was_there.then_some("was there all the time")
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a participant that was called had its contender deleted by another one meanwhile.
     pub fn was_forced(&self, call: &Call<'_>) -> bool {
         self.strikes.iter().any(|strike| {
@@ -282,7 +346,7 @@ impl<'a> Revoking<'a> {
 }
 
 /// What stands before a request, if the data ends with one.
-fn asks(data: &[u8]) -> Option<&[u8]> {
+pub(crate) fn asks(data: &[u8]) -> Option<&[u8]> {
     WORDS.iter().find_map(|word| match data.strip_suffix(*word)? {
         [] => Some(&[][..]),
         before => before.strip_suffix(b"\n"),

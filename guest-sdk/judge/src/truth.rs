@@ -188,6 +188,14 @@ impl<'a> Truth<'a> {
         self.contenders.iter().filter(in_the_way).min_by_key(|it| place(it))
     }
 
+    /// Those who stand in a line after that entry, in the order in which they have their turns.
+    pub fn line_at(&self, parent: &str, at: usize) -> Vec<&Contender<'a>> {
+        let stands = |it: &&Contender<'a>| it.parent == parent && it.lives_at(at);
+        let mut line: Vec<_> = self.contenders.iter().filter(stands).collect();
+        line.sort_by_key(|it| (it.place, it.id));
+        line
+    }
+
     /// Those whose turn it became at that entry or later, in that order, and that cannot own beside the
     /// contender, of the same line.
     pub fn successors(

@@ -16,6 +16,8 @@
 //! | V2 | `revoking` | a holder is asked to give way and is not told |
 //! | V3 | `revoking` | one that was asked is forced before its time |
 //! | V4 | `revoking` | a request leaves no word of whose the znode is |
+//! | V5 | `revoking` | a `revoke` is answered what is not so |
+//! | C1 | `lines` | `contenders` tells of a line that never stood so |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one contender, or one that waits asks the ensemble again and again |
 
 #[cfg(test)]
@@ -28,7 +30,7 @@ use wok_judge::revoking::Revoking;
 use wok_judge::truth::Truth;
 use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
-    leftovers, linear, polling, turns,
+    leftovers, linear, lines, polling, turns,
 };
 
 /// Mutual exclusion, first come first served.
@@ -64,6 +66,8 @@ impl Judge for LockJudge {
         ("V2", "a holder that is asked to give way is told"),
         ("V3", "nobody is forced to give way before its time"),
         ("V4", "who is asked to give way is still named by its znode"),
+        ("V5", "what a request to give way is answered is so"),
+        ("C1", "who is told to be in line was so at one moment, in that order"),
         ("H1", "one release wakes one waiter, and a waiter does not poll"),
     ];
 
@@ -93,6 +97,8 @@ impl Judge for LockJudge {
         revoking.check_told("V2", &mut found);
         revoking.check_force("V3", &mut found);
         revoking.check_owners("V4", &mut found);
+        revoking.check_answers("V5", &mut found);
+        lines::check(&case, "C1", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);
         leftovers::check(&case, "M7", &mut found);

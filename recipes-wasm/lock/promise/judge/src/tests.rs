@@ -12,6 +12,7 @@ use wok_judge::{Judge, Violation};
 
 use crate::LockJudge;
 
+mod lines;
 mod revoking;
 mod waits;
 

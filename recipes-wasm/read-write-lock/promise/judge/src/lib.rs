@@ -16,6 +16,8 @@
 //! | V2 | `revoking` | a holder is asked to give way and is not told, or the request is lost in a downgrade |
 //! | V3 | `revoking` | one that was asked is forced before its time |
 //! | V4 | `revoking` | a request leaves no word of whose the znode is |
+//! | V5 | `revoking` | a `revoke` is answered what is not so |
+//! | C1 | `lines` | `contenders` tells of a line that never stood so |
 //! | H1 | `herd`, `polling` | one deletion wakes more than the readers that wait for a writer or one writer, or one that waits asks the ensemble again and again |
 
 mod modes;
@@ -29,7 +31,7 @@ use wok_judge::revoking::Revoking;
 use wok_judge::truth::Truth;
 use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
-    leftovers, polling, turns,
+    leftovers, lines, polling, turns,
 };
 
 /// Many readers or one writer, first come first served.
@@ -68,6 +70,8 @@ impl Judge for ReadWriteLockJudge {
         ("V2", "a holder that is asked to give way is told, also if it reads on meanwhile"),
         ("V3", "nobody is forced to give way before its time"),
         ("V4", "who is asked to give way is still named by its znode"),
+        ("V5", "what a request to give way is answered is so"),
+        ("C1", "who is told to be in line was so at one moment, in that order"),
         ("H1", "one release wakes the readers that wait for it or one writer, and nobody polls"),
     ];
 
@@ -96,6 +100,8 @@ impl Judge for ReadWriteLockJudge {
         revoking.check_told("V2", &mut found);
         revoking.check_force("V3", &mut found);
         revoking.check_owners("V4", &mut found);
+        revoking.check_answers("V5", &mut found);
+        lines::check(&case, "C1", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);
         leftovers::check(&case, "M7", &mut found);

@@ -1,7 +1,7 @@
 //! The judge accepts what is good, and rejects what breaks a promise by that promise alone.
 
 use serde_json::{Value, json};
-use wok_judge::history::{Entry, FaultKind, Outcome, ParticipantId, Told, What};
+use wok_judge::history::{Change, Data, Entry, FaultKind, Outcome, ParticipantId, Told, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
 };
@@ -403,4 +403,38 @@ fn h1_readers_wake_together_and_writers_do_not() {
     let path = story.contender(1);
     story.give_up(1, "release").event(2, "deleted", &path).event(3, "deleted", &path);
     check(&story, "H1");
+}
+
+#[test]
+fn c1_readers_beside_each_other_are_told_as_holders_and_a_writer_behind_them_is_not() {
+    for (of_reader, of_writer, expected) in
+        [(true, false, &[][..]), (false, false, &["C1"]), (true, true, &["C1"])]
+    {
+        let mut story = Story::new();
+        story.reads(1, 0).reads(2, 1).writes(3, 2);
+        let told = [(1, true), (2, of_reader), (3, of_writer)].map(|(who, is_holder)| {
+            let path = story.contender(who).replace(MOUNT, "");
+            json!({ "path": path, "owner": "", "mode": "read", "is-holder": is_holder })
+        });
+        story.join(4, 1).invoke(4, "contenders").answer_value(4, json!(told));
+        assert_breaks(&judge(&story), expected);
+    }
+}
+
+#[test]
+fn c1_a_request_that_came_along_with_a_downgrade_is_no_part_of_the_owner() {
+    for (owner, expected) in [("me", &[][..]), ("me\n__REVOKE__", &["C1"])] {
+        let mut story = Story::new();
+        story.reads(1, 0);
+        for entry in &mut story.entries {
+            let What::Txn { changes, .. } = &mut entry.what else { continue };
+            if let [Change::Created { data, .. }] = changes.as_mut_slice() {
+                *data = Data::from(b"me\n__REVOKE__".to_vec());
+            }
+        }
+        let path = story.contender(1).replace(MOUNT, "");
+        let told = json!([{ "path": path, "owner": owner, "mode": "read", "is-holder": true }]);
+        story.invoke(2, "contenders").answer_value(2, told);
+        assert_breaks(&judge(&story), expected);
+    }
 }

@@ -184,3 +184,44 @@ fn v4_a_request_that_takes_the_place_of_the_owner_is_rejected() {
         check_by(&unforced(), story.asked(3, 1, data), expected);
     }
 }
+
+/// Participant 3 has asked participant 1, which holds, and has gone then or not; and is answered that.
+fn answered(word: &str, is_asked: bool, is_gone: bool) -> Story {
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, if is_asked { "__REVOKE__" } else { "" });
+    if is_gone {
+        story.give_up(1, "release");
+    }
+    story.answer_value(3, json!(word));
+    story
+}
+
+#[test]
+fn v5_a_request_that_is_answered_as_standing_stands() {
+    check_by(&Value::Null, &answered("asked", true, false), &[]);
+    // It has gone meanwhile.
+    check_by(&Value::Null, &answered("asked", true, true), &[]);
+    check_by(&Value::Null, &answered("asked", false, false), &["V5"]);
+}
+
+#[test]
+fn v5_who_is_answered_to_be_gone_has_gone() {
+    check_by(&Value::Null, &answered("gone", true, true), &[]);
+    check_by(&Value::Null, &answered("gone", true, false), &["V5"]);
+    let mut story = answered("asked", true, true);
+    let path = story.contender(1);
+    story.invoke_with(2, "revoke", json!({ "path": path })).answer_error(2, json!("no-node"));
+    check_by(&Value::Null, &story, &[]);
+    let mut story = answered("asked", true, false);
+    story.invoke_with(2, "revoke", json!({ "path": path })).answer_error(2, json!("no-node"));
+    check_by(&Value::Null, &story, &["V5"]);
+}
+
+#[test]
+fn v5_who_is_answered_to_be_forced_was_deleted_by_the_one_that_is_answered() {
+    check_by(&Value::Null, &answered("forced", true, true), &["V5"]);
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(1000);
+    story.struck(3, 1).tell(1, lost()).answer_value(3, json!("forced"));
+    check_by(&forced(), &story, &[]);
+}

@@ -1,0 +1,90 @@
+//! What is told of a line of contenders: did it ever stand so?
+
+use serde_json::Value;
+
+use crate::history::{Change, Outcome, What};
+use crate::people::Call;
+use crate::revoking::asks;
+use crate::truth::Contender;
+use crate::{Case, Moment, Violation};
+
+/// The operation that tells of a line.
+const OPERATION: &str = "contenders";
+
+/// Who is told of by `contenders` stood in line at one moment, in that order and with nobody left out but those
+/// who had gone before the answer; each is told with the owner that its znode named, and as a holder if
+/// nobody was in its way.
+pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls().iter().filter(|call| call.operation == OPERATION) {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let Some(told) = value.as_array() else { continue };
+        if let Some(why) = objection(case, call, answered, told) {
+            let who = call.who;
+            let sentence = format!("participant {who} was told who is in line, but {why}");
+            let violation = Violation::new(id, answered.at, sentence);
+            found.push(violation.involving([call.invoked.at]).by([who]));
+        }
+    }
+}
+
+fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value]) -> Option<String> {
+    let mount = case.people.person(call.who)?.mount;
+    // What happens in the instant of the answer may be taken down behind it.
+    let until = case.first_after(answered.us).unwrap_or(case.history.len());
+    let mut those = Vec::with_capacity(told.len());
+    for it in told {
+        let path = [mount.trim_end_matches('/'), it.get("path")?.as_str()?].concat();
+        let Some(contender) = case.truth.find(&path, until) else {
+            return Some(format!("{path} never was in it"));
+        };
+        let owner = owner(case, contender);
+        if it.get("owner").and_then(Value::as_str) != owner.as_deref() {
+            return Some(format!("{path} is of {}", owner.unwrap_or_default()));
+        }
+        let is_holder = it.get("is-holder").and_then(Value::as_bool)?;
+        those.push((contender, is_holder));
+    }
+    let from = case.known_to_server(call, answered);
+    // It changes only where somebody comes or goes.
+    let of_line = case.truth.contenders().iter().filter(|it| it.parent == mount);
+    let changes = of_line.flat_map(|it| [Some(it.created), it.deleted_at()]).flatten();
+    let mut moments = changes.map(|change| change.at).chain([from]);
+    let was_so =
+        moments.any(|at| (from..until).contains(&at) && stood_so(case, (mount, at), until, &those));
+    (!was_so).then(|| format!("it never stood so since entry {from}"))
+}
+
+/// Whether the line was that one after an entry. Who had gone before the answer may be left out, as its owner
+/// could not be read any more.
+fn stood_so(
+    case: &Case<'_>,
+    (mount, at): (&str, usize),
+    until: usize,
+    told: &[(&Contender<'_>, bool)],
+) -> bool {
+    let line = case.truth.line_at(mount, at);
+    let mut told = told.iter().peekable();
+    let is_so = line.iter().enumerate().all(|(place, it)| {
+        let Some((_, is_holder)) = told.next_if(|(next, _)| next.id == it.id) else {
+            return it.deleted_at().is_some_and(|deleted| deleted.at < until);
+        };
+        let is_free = !line.iter().take(place).any(|ahead| ahead.excludes(it));
+        *is_holder == is_free
+    });
+    is_so && told.next().is_none()
+}
+
+/// What a contender's znode says of whose it is: what it was created with. A request to give way, which is
+/// written behind that, is none of it; a downgrade takes one along.
+fn owner(case: &Case<'_>, contender: &Contender<'_>) -> Option<String> {
+    let What::Txn { changes, .. } = &case.history.get(contender.created.at)?.what else {
+        return None;
+    };
+    changes.iter().find_map(|change| match change {
+        Change::Created { path, data, .. } if path == contender.path => {
+            let owner = asks(data.bytes()).unwrap_or(data.bytes());
+            Some(String::from_utf8_lossy(owner).into_owned())
+        }
+        _ => None,
+    })
+}
