@@ -1,7 +1,7 @@
 //! How long did they believe it? Beliefs against the ensemble's log.
 
 use crate::grants::granted;
-use crate::history::{Outcome, ParticipantId, What};
+use crate::history::{Entry, Outcome, ParticipantId, What};
 use crate::people::Belief;
 use crate::truth::{Contender, Deletion};
 use crate::{Case, Moment, Violation};
@@ -10,7 +10,8 @@ use crate::{Case, Moment, Violation};
 /// lost before it is granted again. When a session runs out, its host has given up before: there is
 /// no overlap at all, unless the host was stopped, and then it says nothing and nobody writes under
 /// its claim before it has noticed. When somebody else deleted the znode, or the ensemble was made to
-/// expire the session, no clock could tell: the news may take a session's timeout.
+/// expire the session, no clock could tell: the news may take a session's timeout. When the
+/// participant itself has it deleted, the answer to that is the news.
 ///
 /// M5, and E3 as `kept`: even if nobody is next, a claim whose znode is gone is given up by a timeout
 /// later.
@@ -112,6 +113,33 @@ fn check_acts(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     }
 }
 
+/// When the participant's own deletion of the contender was answered, if that was under way at that entry.
+/// What ran under the claim has ended before a deletion is sent, and whether it was carried out is known by
+/// its answer alone.
+fn own_deletion(
+    history: &[Entry],
+    who: ParticipantId,
+    contender: &Contender<'_>,
+    at: usize,
+) -> Option<Option<u64>> {
+    let deletes = |name: &str| matches!(name, "delete" | "multi" | "pipeline");
+    let (before, after) = history.split_at_checked(at)?;
+    // A component makes one host call at a time.
+    let under_way = before.iter().rev().find_map(|entry| match &entry.what {
+        What::HostCall { participant, number, name, paths } if *participant == who => {
+            let is_about_it = deletes(name) && paths.iter().any(|path| path == contender.path);
+            Some(is_about_it.then_some(*number))
+        }
+        What::HostCallAnswered { participant, .. } if *participant == who => Some(None),
+        _ => None,
+    });
+    let asked = under_way.flatten()?;
+    Some(after.iter().find_map(|entry| match &entry.what {
+        What::HostCallAnswered { number, .. } if *number == asked => Some(entry.at_us),
+        _ => None,
+    }))
+}
+
 /// A belief whose znode was deleted, and not to be held on under another name.
 struct Gone<'a> {
     case: &'a Case<'a>,
@@ -135,7 +163,11 @@ impl<'a> Gone<'a> {
             |us: u64, was_foreseeable| us.saturating_add(if was_foreseeable { 0 } else { timeout });
         let under_way = replaced.and(case.people.call_at(belief.who, when.at));
         let news = match under_way {
-            None => told(when.us, was_foreseeable),
+            None => match own_deletion(case.history, belief.who, contender, when.at) {
+                None => told(when.us, was_foreseeable),
+                // A call that is never answered ends with the session, as the belief must.
+                Some(answered) => told(answered?, false),
+            },
             // The participant asked for the exchange itself, so it relies on no more than the new
             // contender. It must know better once its call is answered, or the new one has gone.
             Some(call) => {

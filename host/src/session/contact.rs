@@ -518,7 +518,7 @@ mod tests {
         // before this one.
         contact.answered(Authority::Leader, at(6_000), at(6_000));
         contact.answered(Authority::Quorum, at(5_999), at(6_000));
-        assert_eq!(contact.since(), at(1_600) + UNTOLD + HEARTBEAT);
+        assert!(contact.since() <= at(1_600) + UNTOLD + HEARTBEAT, "{:?}", contact.since());
         contact.answered(Authority::Quorum, at(6_000), at(6_000));
         assert_eq!(contact.since(), at(6_000));
         contact.answered(Authority::Quorum, at(7_800), at(7_800));

@@ -228,6 +228,25 @@ fn m5_a_grant_that_is_told_when_the_next_has_it_is_rejected_there() {
 }
 
 #[test]
+fn m5_who_deletes_its_own_claim_knows_it_by_the_answer() {
+    let deleting = || {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1).acquire(2, 1).invoke(1, "release");
+        let path = story.contender(1);
+        story.ask(1, "multi", &path).delete(1).win(2).wait(2 * TIMEOUT_MS);
+        story
+    };
+    assert_eq!(judge(deleting().lose(1)), []);
+    let mut story = deleting();
+    story.answer_ask(1, None).wait(2 * TIMEOUT_MS).lose(1);
+    check(&story, "M5");
+    // Another one deletes the znode, and nobody asks for anything.
+    let mut story = Story::new();
+    story.acquire(1, 0).win(1).acquire(2, 1).delete(1).win(2).wait(2 * TIMEOUT_MS);
+    check(story.lose(1), "M5");
+}
+
+#[test]
 fn m6_a_grant_before_one_who_came_earlier_is_rejected() {
     let mut story = Story::new();
     story.acquire(1, 5).win(1).acquire(2, 7).acquire(3, 6).give_up(1, "release").win(3);
