@@ -224,9 +224,10 @@ impl Host {
                 Some(Err(error)) => return Err(Error::Join(error)),
                 // Only who finds all sessions full waits, for another one.
                 None => {
-                    return Err(Error::NoRoom {
-                        open: epochs.sessions().len(),
-                        servers: servers(),
+                    let servers = servers();
+                    return Err(match epochs.sessions().len() {
+                        0 => Error::NoSession { servers },
+                        open => Error::NoRoom { open, servers },
                     });
                 }
             }

@@ -526,7 +526,7 @@ async fn a_daemon_without_a_session_is_waited_for_and_that_is_said_once() -> Res
     withdrawn.signal(Signal::TERM)?;
     assert_eq!(withdrawn.ended().await?.code(), Some(128 + 15));
     server.restart().await?;
-    for (waiting, said) in [(call, ""), (hold, "held at last\n")] {
+    for (waiting, said) in [(call, "]\n"), (hold, "held at last\n")] {
         let ended = waiting.ended().await?;
         assert_eq!(ended.code(), Some(0), "{ended:?}");
         assert!(ended.stdout.ends_with(said), "{ended:?}");

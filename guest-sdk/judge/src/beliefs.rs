@@ -113,31 +113,45 @@ fn check_acts(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     }
 }
 
-/// When the participant's own deletion of the contender was answered, if that was under way at that entry.
-/// What ran under the claim has ended before a deletion is sent, and whether it was carried out is known by
-/// its answer alone.
-fn own_deletion(
-    history: &[Entry],
-    who: ParticipantId,
-    contender: &Contender<'_>,
-    at: usize,
-) -> Option<Option<u64>> {
-    let deletes = |name: &str| matches!(name, "delete" | "multi" | "pipeline");
-    let (before, after) = history.split_at_checked(at)?;
-    // A component makes one host call at a time.
-    let under_way = before.iter().rev().find_map(|entry| match &entry.what {
-        What::HostCall { participant, number, name, paths } if *participant == who => {
-            let is_about_it = deletes(name) && paths.iter().any(|path| path == contender.path);
-            Some(is_about_it.then_some(*number))
+/// How a participant learns that a contender has gone.
+enum News {
+    /// From the ensemble.
+    Event,
+    /// By the answer, at that time, to its own deletion of the contender. What ran under the claim has ended
+    /// before a deletion is sent, and only the answer says whether the deletion was carried out.
+    Answer(u64),
+    /// By the end of its session: its own deletion is never answered.
+    Never,
+}
+
+impl News {
+    /// Of a contender that was deleted by the entry at `at`.
+    fn of(case: &Case<'_>, who: ParticipantId, contender: &Contender<'_>, at: usize) -> Self {
+        let deletes = |name: &str| matches!(name, "delete" | "multi" | "pipeline");
+        let is_of_its_session = |entry: &Entry| match (&entry.what, case.people.person(who)) {
+            (What::Txn { session, .. }, Some(person)) => *session == person.session,
+            _ => false,
+        };
+        let Some((before, after)) = case.history.split_at_checked(at) else { return News::Event };
+        if !after.first().is_some_and(is_of_its_session) {
+            return News::Event;
         }
-        What::HostCallAnswered { participant, .. } if *participant == who => Some(None),
-        _ => None,
-    });
-    let asked = under_way.flatten()?;
-    Some(after.iter().find_map(|entry| match &entry.what {
-        What::HostCallAnswered { number, .. } if *number == asked => Some(entry.at_us),
-        _ => None,
-    }))
+        // A component makes one host call at a time.
+        let under_way = before.iter().rev().find_map(|entry| match &entry.what {
+            What::HostCall { participant, number, name, paths } if *participant == who => {
+                let is_about_it = deletes(name) && paths.iter().any(|path| path == contender.path);
+                Some(is_about_it.then_some(*number))
+            }
+            What::HostCallAnswered { participant, .. } if *participant == who => Some(None),
+            _ => None,
+        });
+        let Some(asked) = under_way.flatten() else { return News::Event };
+        let answered = after.iter().find_map(|entry| match &entry.what {
+            What::HostCallAnswered { number, .. } if *number == asked => Some(entry.at_us),
+            _ => None,
+        });
+        answered.map_or(News::Never, News::Answer)
+    }
 }
 
 /// A belief whose znode was deleted, and not to be held on under another name.
@@ -163,10 +177,10 @@ impl<'a> Gone<'a> {
             |us: u64, was_foreseeable| us.saturating_add(if was_foreseeable { 0 } else { timeout });
         let under_way = replaced.and(case.people.call_at(belief.who, when.at));
         let news = match under_way {
-            None => match own_deletion(case.history, belief.who, contender, when.at) {
-                None => told(when.us, was_foreseeable),
-                // A call that is never answered ends with the session, as the belief must.
-                Some(answered) => told(answered?, false),
+            None => match News::of(case, belief.who, contender, when.at) {
+                News::Event => told(when.us, was_foreseeable),
+                News::Answer(us) => told(us, false),
+                News::Never => return None,
             },
             // The participant asked for the exchange itself, so it relies on no more than the new
             // contender. It must know better once its call is answered, or the new one has gone.

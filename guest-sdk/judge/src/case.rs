@@ -181,7 +181,7 @@ impl<'a> Case<'a> {
         self.first_after(due)
     }
 
-    /// The entry as of which, at least, the server that answers the reads of a call has what was committed. A
+    /// The entry up to which, at least, the server that answers a call's reads has what was committed. A
     /// read that nothing confirms may be older than the call, since the server may be behind the others. But
     /// where no fault makes a session go to another server, its server has what the session itself had
     /// committed before the call.

@@ -11,9 +11,9 @@ use crate::{Case, Moment, Violation};
 /// The operation that tells of a line.
 const OPERATION: &str = "contenders";
 
-/// Who is told of by `contenders` stood in line at one moment, in that order and with nobody left out but those
-/// who had gone before the answer; each is told with the owner that its znode named, and as a holder if
-/// nobody was in its way.
+/// The contenders that `contenders` tells of stood in line at one moment, in that order. Nobody is left out
+/// but those who had gone before the answer. Each is told with the owner that its znode names, and as a
+/// holder only if nobody was in its way.
 pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| call.operation == OPERATION) {
         let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
@@ -33,7 +33,10 @@ fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value])
     let until = case.first_after(answered.us).unwrap_or(case.history.len());
     let mut those = Vec::with_capacity(told.len());
     for it in told {
-        let path = [mount.trim_end_matches('/'), it.get("path")?.as_str()?].concat();
+        let Some(path) = it.get("path").and_then(Value::as_str) else {
+            return Some("it names a contender without a path".to_owned());
+        };
+        let path = [mount.trim_end_matches('/'), path].concat();
         let Some(contender) = case.truth.find(&path, until) else {
             return Some(format!("{path} never was in it"));
         };
@@ -41,7 +44,9 @@ fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value])
         if it.get("owner").and_then(Value::as_str) != owner.as_deref() {
             return Some(format!("{path} is of {}", owner.unwrap_or_default()));
         }
-        let is_holder = it.get("is-holder").and_then(Value::as_bool)?;
+        let Some(is_holder) = it.get("is-holder").and_then(Value::as_bool) else {
+            return Some(format!("it does not say whether {path} holds"));
+        };
         those.push((contender, is_holder));
     }
     let from = case.known_to_server(call, answered);
@@ -54,8 +59,8 @@ fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value])
     (!was_so).then(|| format!("it never stood so since entry {from}"))
 }
 
-/// Whether the line was that one after an entry. Who had gone before the answer may be left out, as its owner
-/// could not be read any more.
+/// Whether the line stood so after an entry. A contender that had gone before the answer may be left out,
+/// because its owner could not be read any more.
 fn stood_so(
     case: &Case<'_>,
     (mount, at): (&str, usize),

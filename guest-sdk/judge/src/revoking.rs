@@ -270,8 +270,9 @@ impl<'a> Revoking<'a> {
         }
     }
 
-    /// V5: what `revoke` is answered is so. A request that is answered as standing is on the znode, and who is
-    /// answered to be gone, or that it is not there, is not there at one moment of the call.
+    /// V5: what `revoke` answers is so. After `asked` the request is on the znode, after `gone` the contender
+    /// has gone, after `forced` this caller has deleted it, and `no-node` is answered only if the
+    /// contender was not there at one moment of the call.
     pub fn check_answers(&self, id: &'static str, found: &mut Vec<Violation>) {
         for call in self.case.people.calls().iter().filter(|call| call.operation == "revoke") {
             let Some((answered, outcome)) = call.answered else { continue };

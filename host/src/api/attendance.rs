@@ -120,7 +120,7 @@ impl Attendance {
         self.leaving.is_cancelled() || self.ended.is_cancelled()
     }
 
-    /// What is told to who asks for something of it too late: how it has ended, or why it ends.
+    /// What is told to those who ask too late: how the participant has ended, or why it is ending.
     pub(super) fn end_as_problem(&self) -> Problem {
         let standing = self.participant.presence().standing();
         Problem::ended(standing.ending.as_ref(), self.why.get().copied())
@@ -293,7 +293,10 @@ async fn until_unkept(
 ) -> &'static str {
     let spent = async {
         match &attendance.lease {
-            Some(lease) => lease.until_spent().await,
+            Some(lease) => {
+                let holds = || attendance.participant.presence().held().is_some();
+                lease.until_spent(holds).await
+            }
             None => pending().await,
         }
     };

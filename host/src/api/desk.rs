@@ -70,7 +70,7 @@ impl Desk {
         let by = By::App(app.clone());
         let joined = self.epochs.join_for(&recipe, by, Some(owner)).await;
         let Joined { participant, follower, epoch } = joined.map_err(|error| match error {
-            // Those that are open are kept for who leaves.
+            // Sessions that are still open are kept for those who leave.
             JoinError::NoSession if self.stopping.is_cancelled() => Problem::stopping(),
             error => error.into(),
         })?;

@@ -65,20 +65,25 @@ impl Lease {
         let run = self.run();
         match run.until {
             _ if run.is_spent => Duration::ZERO,
-            // So long it will run when the call is over, and that is later.
+            // The lease will run for its whole length when the call is over.
             _ if run.calls > 0 => self.length,
             Some(until) => until.saturating_duration_since(Instant::now()),
             None => self.length,
         }
     }
 
-    /// Completes when it has passed.
-    pub(super) async fn until_spent(&self) {
+    /// Completes when it has passed. What a call has come to hold is looked for once in the length of the
+    /// lease: from then on the lease runs although the call is open.
+    pub(super) async fn until_spent(&self, holds: impl Fn() -> bool) {
         loop {
             let until = {
                 let (mut run, now) = (self.run(), Instant::now());
+                if run.calls > 0 && holds() {
+                    run.calls = 0;
+                    run.until = Some(now + self.length);
+                }
                 match run.until {
-                    // A call that is over before then has it run for longer than until then.
+                    // Whenever the call ends, the lease then runs until a later time than this.
                     _ if run.calls > 0 => now + self.length,
                     Some(until) if until <= now => {
                         run.is_spent = true;
@@ -101,8 +106,10 @@ impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
         let OpenCall(lease) = self;
         let mut run = lease.run();
-        run.calls -= 1;
-        run.until = Some(Instant::now() + lease.length);
+        if run.calls > 0 {
+            run.calls -= 1;
+            run.until = Some(Instant::now() + lease.length);
+        }
     }
 }
 
@@ -126,15 +133,27 @@ mod tests {
         let (first, second) = (lease.open_call().unwrap(), lease.open_call().unwrap());
         for call in [first, second] {
             pass(&lease);
-            assert_eq!(lease.until_spent().now_or_never(), None);
+            assert_eq!(lease.until_spent(|| false).now_or_never(), None);
             assert_eq!(lease.left(), HOUR);
             drop(call);
         }
-        assert_eq!(lease.until_spent().now_or_never(), None);
+        assert_eq!(lease.until_spent(|| false).now_or_never(), None);
         assert!(lease.left() > HOUR / 2);
         pass(&lease);
-        assert_eq!(lease.until_spent().now_or_never(), Some(()));
+        assert_eq!(lease.until_spent(|| false).now_or_never(), Some(()));
         assert!(lease.open_call().is_none() && !lease.renew());
+    }
+
+    #[tokio::test]
+    async fn what_an_open_call_has_come_to_hold_is_kept_no_longer_than_the_lease() {
+        let lease = Lease::new(HOUR);
+        let call = lease.open_call().unwrap();
+        assert_eq!(lease.until_spent(|| true).now_or_never(), None);
+        assert!(lease.left() <= HOUR);
+        pass(&lease);
+        assert_eq!(lease.until_spent(|| true).now_or_never(), Some(()));
+        drop(call);
+        assert_eq!(lease.left(), Duration::ZERO);
     }
 
     #[tokio::test]

@@ -44,8 +44,8 @@ A fence, or another number of 64 bits, is a number up to 2^53 and a decimal stri
 A stream is `application/x-ndjson`: its schema is that of a line, and each line is one JSON object.
 
 An answer with status 409 is the error of the operation itself, in `error`. All other errors are the \
-host's: `error` is their kind, and `message` says to people what happened and what to do. Only 431, and \
-400 to what is no HTTP, have no body.";
+host's: `error` is their kind, and `message` says to people what happened and what to do. Two answers \
+have no body: 431, and 400 to what is no HTTP.";
 
 /// A recipe that can be joined, as far as the document tells of it.
 #[derive(Debug, Clone, Copy)]

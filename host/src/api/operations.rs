@@ -47,7 +47,7 @@ pub(super) async fn of_participant(
     let arguments = arguments(&join.module, &operation, &given)?;
     let kept = attendance.open_call()?;
     let answer = attendance.call(Opening { arguments, deadline }).await;
-    // Its app has the whole lease from the answer on, unless that comes too late.
+    // The whole lease begins with the answer, unless the participant is ending.
     drop(kept);
     attendance.renew();
     respond(answer, &attendance).await

@@ -90,8 +90,7 @@ impl Problem {
         Problem::with_body(StatusCode::CONFLICT, json!({ "error": error }))
     }
 
-    /// The participant has ended; `ending` says how, where it has been told, and `why` what its leaving
-    /// came from, where that is known.
+    /// The participant has ended. `ending` says how, and `why` says why it left, where these are known.
     pub(super) fn ended(ending: Option<&Ending>, why: Option<&str>) -> Self {
         match ending {
             Some(Ending::Failed(fault)) => Problem::new(

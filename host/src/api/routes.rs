@@ -56,8 +56,8 @@ pub(super) fn only(known: &str, part: &str) -> Result<(), Problem> {
     }
 }
 
-/// What is said to who posts to a part of a participant that is no operation; none of a part that has no
-/// other methods either. A module may have an operation of such a name, and that is called.
+/// The error for a POST to a part of a participant that is no operation but has other methods. A module may
+/// have an operation of that name, which is called then.
 pub(super) fn no_operation(part: &str) -> Option<Problem> {
     match part {
         "events" => Some(Problem::other_methods("GET, HEAD")),

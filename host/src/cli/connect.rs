@@ -28,8 +28,8 @@ pub(super) struct Connect {
     #[arg(long, value_name = "HOSTS", env = "WOK_CONNECT", value_parser = parsed::<ConnectString>)]
     connect: Option<ConnectString>,
 
-    /// How long to try while no server grants a session, as one that is starting, or the running daemon
-    /// has none; `0s` tries once.
+    /// How long to try while no server grants a session, for example one that is starting, or while the
+    /// running daemon has no session; `0s` tries once.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     connect_timeout: Duration,
 

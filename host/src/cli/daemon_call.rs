@@ -127,7 +127,7 @@ impl DaemonCall {
             recipe: self.recipe.clone(),
             operation: self.operation.clone(),
             arguments: self.arguments.clone(),
-            // The daemon takes no longer one, and none of nothing; `until` limits the wait all the same.
+            // The daemon takes no longer timeout, and none of zero; `until` limits the wait all the same.
             timeout: left
                 .filter(|left| *left <= LONGEST_TIMEOUT)
                 .map(|left| left.max(Duration::from_millis(1))),
@@ -253,7 +253,7 @@ impl DaemonCall {
 /// What is said while the daemon has no session.
 const NO_SESSION: &str = "the daemon has no session with ZooKeeper";
 
-/// Whether the daemon cannot serve it now: without a session, without a place, or on its way to an end.
+/// Whether the daemon cannot serve the call now: it has no session or no place, or it is ending.
 fn is_unavailable(error: &ClientError) -> bool {
     matches!(error, ClientError::Host(HostError { kind, .. }) if kind == "unavailable")
 }

@@ -72,7 +72,7 @@ impl Printer {
         }
     }
 
-    /// That no server is there yet, and wok goes on trying for so long.
+    /// Tells that there is no session yet, and for how long wok goes on trying.
     pub(super) fn connecting(&self, reason: &str, limit: Duration) {
         let limit = spell_duration(limit);
         let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
@@ -129,7 +129,7 @@ impl Printer {
         }
     }
 
-    /// A claim that is over before its command was. `whose` are the fields that say whose claim it was.
+    /// Tells that a claim was over before its command. `whose` has the fields that name the claim.
     pub(super) fn lost(&self, whose: &[(&str, Value)], loss: &LossInWords) {
         let mut fields = whose.to_vec();
         fields.extend([

@@ -133,7 +133,7 @@ impl State {
         self.forget_claim(path, false)
     }
 
-    /// Tells that a claim is held which was told as given up, and was not, unless it is lost meanwhile.
+    /// Tells a claim as held again that was told as given up but could not be, unless it is lost meanwhile.
     pub(super) fn stands(&mut self, claimed: Claimed) {
         if self.surroundings.seat.still_holds(claimed.told()) {
             self.surroundings.voice.held(claimed.told(), claimed.fence);

@@ -134,8 +134,8 @@ pub async fn acquire(
     }
 }
 
-/// What was told as held last, and not as given back since, by what the follower was told until now; or how
-/// the participant ends.
+/// The claim that the notices so far told as held last, unless it was given back since; or how the
+/// participant ends.
 fn told_by_now(
     follower: &mut Follower,
     observe: &mut impl FnMut(&Notice),
@@ -167,7 +167,7 @@ fn heard(notice: Option<Notice>, observe: &mut impl FnMut(&Notice)) -> Heard {
         Some(Notice::Held(held)) => Heard::Held(held),
         Some(Notice::Released { path }) => Heard::Released(path),
         Some(Notice::Ended(ending)) => Heard::Over(ending),
-        // Nobody else hears of it: a loss is told once.
+        // No later notice says so: a loss is told once.
         Some(Notice::Lost(loss)) => {
             observe(&Notice::Lost(loss.clone()));
             Heard::Over(Ending::Lost(loss))

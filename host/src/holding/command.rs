@@ -92,8 +92,8 @@ fn end_of_claim(
     })
 }
 
-/// How the claim ended of a command that was not started, as far as that was told by now. A loss goes
-/// before a release, as it does where the command runs.
+/// How the claim of a command that was not started ended, by the notices so far. A loss goes before a
+/// release, as where the command runs.
 fn ended_before(follower: &mut Follower, observe: &mut impl FnMut(&Notice)) -> CommandEnd {
     let mut ended = CommandEnd::Released;
     while let Some(notice) = follower.next().now_or_never() {

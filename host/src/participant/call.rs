@@ -72,9 +72,9 @@ impl Answered {
     }
 }
 
-/// That the participant holds something which its caller has not heard of yet. Dropped before the caller
-/// hears of it, on its way or where the caller does not look, it has the participant leave: what nobody has
-/// heard of must not stay held. Who lets something depend on the claim has heard of it from the followers.
+/// The news that the participant holds something. Where the news is dropped before the caller hears it, on
+/// its way or because the caller does not look, the participant leaves: a claim that nobody knows of must
+/// not stay held. If something depends on the claim, somebody has heard of it from the followers.
 #[derive(Debug)]
 pub(super) struct News {
     mailbox: Option<Mailbox<Box<Request>>>,

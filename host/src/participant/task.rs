@@ -210,7 +210,7 @@ impl Task {
         let news = is_news.then(|| News::new(self.calls.mailbox(), Arc::downgrade(&self.seat)));
         let was_cancelled = self.scope.is_cancelled() && call.is_withdrawn() && value.is_err();
         let answer = match was_cancelled {
-            // By which its caller hears that nothing of the operation is held: the news is dropped.
+            // Such an answer says that nothing of the operation is held, so the news is dropped.
             true => Err(CallError::Cancelled),
             false => {
                 let answer = Answer { value, claim, watches: instance.has_watches() };

@@ -5,7 +5,7 @@ use super::failure::{Failure, Refusal};
 use super::omission::Omission;
 use super::request::{Reply, Request};
 
-/// What a request tells of those who will answer it, for when it is answered.
+/// What must be remembered of a request to say, once it is answered, on whose word the answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
     authority: Authority,

@@ -23,10 +23,11 @@
 //!    that the leader had heard of the session by then, as of the first request.
 //!
 //! All rests on the order in which one connection carries what is sent over it, and on no link's
-//! speed. After a change of the leader all sessions start afresh. A server that takes a session over on a
-//! new connection tells the leader of the session ahead of all that it passes on from there. Where the leader may be ending the
-//! session already, as after a sleep of this machine, a `sync` does not do for the third answer: the
-//! leader answers a `sync` also for a session that it is ending, and refuses a write.
+//! speed. After a change of the leader all sessions start afresh. A server that takes a session
+//! over on a new connection tells the leader of the session ahead of all that it passes on from
+//! there. Where the leader may be ending the session already, as after a sleep of this machine, a
+//! `sync` does not do for the third answer: the leader answers a `sync` also for a session that
+//! it is ending, and refuses a write.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -518,6 +519,7 @@ mod tests {
         // before this one.
         contact.answered(Authority::Leader, at(6_000), at(6_000));
         contact.answered(Authority::Quorum, at(5_999), at(6_000));
+        // What a majority said of requests from before that server may count, but no further than this.
         assert!(contact.since() <= at(1_600) + UNTOLD + HEARTBEAT, "{:?}", contact.since());
         contact.answered(Authority::Quorum, at(6_000), at(6_000));
         assert_eq!(contact.since(), at(6_000));

@@ -26,8 +26,8 @@ pub enum Ending {
 pub enum Connection {
     /// There is one, to a server that accepts writes.
     Up {
-        /// A moment at which the connection before it still stood, so that it was asked for later. None
-        /// for the connection that the session was opened on.
+        /// A moment at which the connection before this one still stood: this one was asked for later. None
+        /// for the connection on which the session was opened.
         stood: Option<Boottime>,
     },
     /// There is none, or to a read-only server.

@@ -27,8 +27,8 @@ pub(super) struct Persistent {
     /// In the order in which they were created, or last found to be there.
     in_order: BTreeMap<u64, Arc<str>>,
     by_path: HashMap<Arc<str>, u64>,
-    /// What sequential creates were asked for that were not answered, and how many of each, those first
-    /// that were not looked for the longest.
+    /// Sequential creates that were not answered: the path that was asked for, and how many. Those whose
+    /// last look is the longest ago come first.
     unnamed: VecDeque<(Arc<str>, usize)>,
     count: usize,
     next: u64,
@@ -61,7 +61,7 @@ impl Persistent {
         self.in_order.values().take(LOOKED_UP).cloned().collect()
     }
 
-    /// A sequential one may be there that was asked for at that path.
+    /// A sequential znode that was asked for at that path may be there.
     fn add_unnamed(&mut self, path: &str) {
         self.count += counts(path);
         match self.unnamed.iter_mut().find(|(it, _)| **it == *path) {
@@ -85,7 +85,7 @@ impl Persistent {
     }
 }
 
-/// A persistent znode that is being created. Dropped before it is known what became of that, it counts.
+/// A persistent znode that is being created. It counts if this is dropped before its fate is known.
 #[derive(Debug)]
 pub(super) struct Unanswered<'a> {
     seat: &'a Seat,
@@ -178,6 +178,8 @@ impl Seat {
 
     async fn look_for_unnamed(&self) -> Result<(), Failure> {
         let Some((path, _)) = self.persistent().unnamed.front().cloned() else { return Ok(()) };
+        // The server may be behind: what it does not show may be there all the same.
+        self.core.catch_up().await?;
         let numbered = self.numbered(&path).await?;
         self.persistent().bound_unnamed(&path, &numbered);
         Ok(())

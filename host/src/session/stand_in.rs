@@ -1,7 +1,8 @@
-//! A session without a server, for the unit tests of this room: a tree in memory, of which a test says what
-//! replies are lost.
+//! A session without a server, for the unit tests of this room: a tree in memory. A test says which replies
+//! are lost.
 //!
-//! It carries requests out in their order and knows no versions, no access lists and no bounds. How servers
+//! It carries requests out in their order and knows no versions, no access lists and no bounds. A `multi`
+//! that is refused half-way keeps what it had done. How servers
 //! behave is for the tests on real ones.
 
 use std::collections::BTreeMap;

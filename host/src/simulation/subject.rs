@@ -185,7 +185,7 @@ impl Subject {
     pub fn check_config(&self) -> Result<(), SubjectError> {
         for config in self.workload.configs(self.config.as_ref()) {
             self.fitting_config(config.as_ref())?;
-            // What cannot be run is told when it is asked for.
+            // If this run itself fails, the run that was asked for says why.
             let refused = world::run(self, &joining_with(config)).ok();
             if let Some(error) = refused.and_then(|run| run.refused_config) {
                 return Err(SubjectError::Config(error_in_words(&error).into_owned()));

@@ -99,8 +99,8 @@ pub(crate) fn attempts(version: i32) -> u32 {
 /// What is answered to the participant that acknowledges items, where one of them could not be removed:
 /// `others` is the answer without that one.
 ///
-/// One that is not there any more is done. While this participant's claim stands, nobody takes the item who
-/// looks at claims, so somebody has acknowledged it by `ack-item`, or another client has deleted it.
+/// An item that is not there any more is done. While this participant's claim stands, no client that looks
+/// at claims takes the item, so somebody has acknowledged it by `ack-item`, or another client has deleted it.
 pub(crate) fn answer(others: Result<(), Error>, why: Error) -> Result<(), Error> {
     match why {
         Error::NoNode => others,

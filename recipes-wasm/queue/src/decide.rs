@@ -57,7 +57,7 @@ impl Layout {
 /// A number for a priority without its sign, so that the numbers are in the order in which kazoo takes the
 /// priorities: kazoo sorts names as text. For the priorities that kazoo's own `put` accepts, from 000 to
 /// 999, that is the order of their values. Whoever writes other ones, below zero or with more digits, has
-/// them taken in the order in which kazoo would take them. None if that are no digits, or more than seven.
+/// them taken in the order in which kazoo would take them. None if they are not digits, or more than seven.
 fn in_order_of_text(digits: &str) -> Option<u64> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || !(1..=7).contains(&digits.len()) {
@@ -142,8 +142,8 @@ pub(crate) fn attempts(version: i32) -> u32 {
 /// What is answered to the participant that acknowledges items, where one of them could not be removed:
 /// `others` is the answer without that one.
 ///
-/// One that is not there any more is done. While this participant's claim stands, nobody takes the item who
-/// looks at claims, so somebody has acknowledged it by `ack-item`, or another client has deleted it.
+/// An item that is not there any more is done. While this participant's claim stands, no client that looks
+/// at claims takes the item, so somebody has acknowledged it by `ack-item`, or another client has deleted it.
 pub(crate) fn answer(others: Result<(), Error>, why: Error) -> Result<(), Error> {
     match why {
         Error::NoNode => others,

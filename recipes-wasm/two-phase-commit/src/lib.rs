@@ -112,9 +112,10 @@ impl Guest for TwoPhaseCommit {
                 if ballot.present.is_some() {
                     return Err(Error::NodeExists);
                 }
-                // Guarded from before the request: if the caller withdraws, the znode goes. What says that
-                // somebody has registered stays, so the site counts as one that has died then. To keep the
-                // znode would leave behind what the caller does not want, and nobody would look after it.
+                // Guarded from before the request: if the caller withdraws, the znode goes. The mark that
+                // somebody has registered stays, so the site then counts as one that has died. If the
+                // znode stayed, the participant would hold what its caller does not want, and nobody
+                // would look after it.
                 let own = Named::of(paths.presence(&site));
                 match transaction::register(&paths, &site, &ballot)? {
                     Done::Yes => {

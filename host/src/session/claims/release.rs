@@ -21,9 +21,9 @@ impl Seat {
     }
 
     /// As [`release`](Seat::release), but when `hurry` completes the janitor goes on with what is not
-    /// done by then, and nobody waits for it. A claim on which something depends is held until that has
-    /// ended, nothing else may come to depend on it, and then its znode goes: whoever waits for the
-    /// claim's loss sees to that.
+    /// done by then, and nobody waits for it. A claim on which something depends stays held until
+    /// nothing does; meanwhile nothing else may come to depend on it. Then its znode goes, which
+    /// `until_claim_lost` sees to.
     ///
     /// # Errors
     /// As `release`.
