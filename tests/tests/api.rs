@@ -339,6 +339,8 @@ async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     done?;
     let waited = waited?;
     assert_eq!((waited.status, &waited.body["error"]), (504, &json!("timed-out")), "{waited:?}");
+    let seen = client.get(&format!("/v1/participants/{id}")).await?.body;
+    assert_eq!((&seen["state"], &seen["waiting"]), (&json!("joined"), &Value::Null), "{seen}");
     // It can be called again, and gives up by itself this time.
     let late = client.post(&format!("{path}?timeout=100ms"), &json!({})).await?;
     assert_eq!(late.status, 504, "{late:?}");

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::process::ExitCode;
 
 use super::stdout;
+use crate::guest::Fault;
 use crate::participant::{Ending, Loss};
 
 /// Exit code of a failed test, not of an error: an invariant was broken in simulation.
@@ -138,7 +139,10 @@ impl Failure {
     pub(super) fn of_ending(what: String, ending: Ending) -> Self {
         match ending {
             Ending::Lost(loss) => Failure::Lost { what, loss: LossInWords::from(&loss) },
-            Ending::Failed(fault) => Failure::Module(fault.to_string()),
+            Ending::Failed(fault) => match *fault {
+                Fault::ConfigRefused { .. } => Failure::Config(fault.to_string()),
+                _ => Failure::Module(fault.to_string()),
+            },
             Ending::Left => Failure::Module(format!("{what}: it ended")),
         }
     }

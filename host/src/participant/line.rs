@@ -93,6 +93,11 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Line {
+    /// Has the participant stand in line no more, if its contender is none of those that it owns.
+    pub(super) fn settle_waiting(&self, owns: impl Fn(&str) -> bool) {
+        self.shared().standing.waiting.take_if(|waiting| !owns(waiting));
+    }
+
     pub(crate) fn tell(&self, notice: Notice) {
         let mut shared = self.shared();
         if shared.standing.ending.is_some() || shared.standing.knows(&notice) {

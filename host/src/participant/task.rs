@@ -146,6 +146,7 @@ impl Task {
             };
             meanwhile.await
         };
+        self.settle_waiting();
         match woken {
             Ok(woken) => woken.map_err(failed),
             Err(dropped) => Err(dropped.ending(instance, "wake")),
@@ -173,6 +174,8 @@ impl Task {
             };
             meanwhile.await
         };
+        // Before the answer: who hears it may look at once.
+        self.settle_waiting();
         let value = match attended {
             Ok(Ok(guest::Answer::Ok(value))) => Ok(value),
             Ok(Ok(guest::Answer::Err(error))) => Err(error),
@@ -220,6 +223,11 @@ impl Task {
         // A caller that is gone has withdrawn, and the news goes with the answer.
         reply.send(answer).ok();
         Ok(())
+    }
+
+    /// What gave its place in line up stands there no more, though nobody tells that.
+    fn settle_waiting(&self) {
+        self.line.settle_waiting(|path| self.seat.owns(path));
     }
 
     /// Why the session is no more. Where it has not said so yet, its local deadline has passed.

@@ -153,6 +153,11 @@ impl Seat {
         paid(&self.core, path, charge, reply)
     }
 
+    /// Whether the znode at `path` is an ephemeral one of this participant's, as far as the host knows.
+    pub fn owns(&self, path: &str) -> bool {
+        self.ledger().find(path).is_some()
+    }
+
     /// The last of another's znodes that this participant read with a watch: while it stands in line,
     /// whom it waits behind.
     pub fn ahead(&self) -> Option<Ahead> {

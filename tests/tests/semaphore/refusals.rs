@@ -9,6 +9,9 @@ use wok_tests::zookeeper;
 const REFUSED: i32 = 70;
 const NOT_ACQUIRED: i32 = 75;
 
+/// The exit code of a config that is wrong, as its types or the module say.
+const WRONG_CONFIG: i32 = 78;
+
 /// A semaphore's directory, and somebody to look at it.
 struct Scene {
     path: String,
@@ -65,7 +68,7 @@ async fn settings_and_wishes_that_cannot_be_met_are_refused_with_the_remedy() ->
         let wish = format!("permits={wanted}");
         scene.ends(&["acquire", &wish], REFUSED, &[wanted, "from 1 to 100"]).await?;
     }
-    scene.ends(&["--config", "permits=0", "acquire"], REFUSED, &["from 1 to 1000000"]).await
+    scene.ends(&["--config", "permits=0", "acquire"], WRONG_CONFIG, &["from 1 to 1000000"]).await
 }
 
 #[tokio::test]
