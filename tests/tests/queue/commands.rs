@@ -142,10 +142,10 @@ async fn what_is_wrong_is_refused_with_the_remedy() -> Result<()> {
         (&["ack"], 70, "nothing is taken"),
         (&["reject"], 70, "nothing is taken"),
         (&["ack-item", "item=x", "fence=7"], 70, "not taken under fence 7"),
-        (&["--config", "max-attempts=0", "length"], 70, "max-attempts: 0 is not from 1"),
+        (&["--config", "max-attempts=0", "length"], 78, "max-attempts: 0 is not from 1"),
         (
             &["--config", "{\"delivery\":\"at-most-once\",\"max-attempts\":3}", "length"],
-            70,
+            78,
             "taken once",
         ),
     ] {
