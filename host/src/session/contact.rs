@@ -533,7 +533,7 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_a_session_over_which_may_be_ending_says_nothing() {
-        for (now, expected) in [(7_999, 7_999), (8_000, 0 + 2_000 + 800)] {
+        for (now, expected) in [(7_999, 7_999), (8_000, 2_800)] {
             let mut contact = opened();
             contact.stand();
             contact.taken_over(at(7_000), at(7_500));
