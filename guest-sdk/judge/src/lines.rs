@@ -79,8 +79,8 @@ fn stood_so(
     is_so && told.next().is_none()
 }
 
-/// What a contender's znode says of whose it is: what it was created with. A request to give way, which is
-/// written behind that, is none of it; a downgrade takes one along.
+/// What a contender's znode says of its owner: the data it was created with. A request to give way is written
+/// behind that text and is no part of it; a downgrade copies both into the new znode.
 fn owner(case: &Case<'_>, contender: &Contender<'_>) -> Option<String> {
     let What::Txn { changes, .. } = &case.history.get(contender.created.at)?.what else {
         return None;

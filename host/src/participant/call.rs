@@ -58,7 +58,7 @@ pub enum CallError {
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(super) answer: Answer,
-    /// There is none where nothing is held, or it was held before the call.
+    /// None if the participant holds nothing, or held the same before the call.
     pub(super) news: Option<News>,
 }
 

@@ -93,7 +93,8 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Line {
-    /// Has the participant stand in line no more, if its contender is none of those that it owns.
+    /// Notes that the participant has left the line, if it does not own the contender any more with which it
+    /// stood there.
     pub(super) fn settle_waiting(&self, owns: impl Fn(&str) -> bool) {
         self.shared().standing.waiting.take_if(|waiting| !owns(waiting));
     }

@@ -225,7 +225,7 @@ impl Task {
         Ok(())
     }
 
-    /// What gave its place in line up stands there no more, though nobody tells that.
+    /// A component that gave its place in line up without having held anything has told nobody.
     fn settle_waiting(&self) {
         self.line.settle_waiting(|path| self.seat.owns(path));
     }

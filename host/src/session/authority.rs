@@ -26,8 +26,8 @@ impl Asked {
         Asked { authority, is_single_write: matches!(request, Request::Write(_)) }
     }
 
-    /// On whose word the answer is. Nobody's, where it is a refusal that the server or the client library
-    /// may have made up, or where there is none.
+    /// On whose word the answer is. None if there was no answer, or if the answer is a refusal that the server
+    /// or the client library may have made up.
     pub(super) fn authority(
         self,
         answer: &Result<Reply, Failure>,

@@ -56,8 +56,8 @@ impl Layout {
 
 /// A number for a priority without its sign, so that the numbers are in the order in which kazoo takes the
 /// priorities: kazoo sorts names as text. For the priorities that kazoo's own `put` accepts, from 000 to
-/// 999, that is the order of their values. Whoever writes other ones, below zero or with more digits, has
-/// them taken in the order in which kazoo would take them. None if they are not digits, or more than seven.
+/// 999, that is the order of their values. Priorities that were written by hand, below zero or with more
+/// digits, are taken in the order in which kazoo would take them. None if they are not digits, or more than seven.
 fn in_order_of_text(digits: &str) -> Option<u64> {
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number || !(1..=7).contains(&digits.len()) {

@@ -229,7 +229,7 @@ async fn a_release_that_is_withdrawn_while_something_depends_on_the_claim_is_nob
     assert!(holder.participant.depend(&held).is_none(), "it is about to be given up");
     drop(dependent);
     scene.admin.wait_children(&scene.mount, "nobody in line", |it| it.is_empty()).await?;
-    // The participant is none the worse for it.
+    // The participant lives, and can take the next claim.
     holder.answer("acquire", json!({})).await.unwrap();
     holder.leave().await
 }

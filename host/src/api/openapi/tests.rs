@@ -132,7 +132,7 @@ fn what_http_itself_refuses_and_what_is_wrong_with_a_body_is_told_wherever_it_ma
     for (path, method, operation) in operations(&document) {
         let has = |status: &str| operation["responses"].get(status).is_some();
         assert!(has("400") && has("431"), "{method} {path}");
-        // Each POST and PUT has its body read, if only to find that there is none.
+        // The host reads the body of each POST and PUT, also where an operation takes no arguments.
         let is_read = ["post", "put"].contains(&method);
         assert_eq!((has("408"), has("413")), (is_read, is_read), "{method} {path}");
     }
