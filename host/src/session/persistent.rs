@@ -115,23 +115,24 @@ impl Drop for Unanswered<'_> {
 /// In how many round trips, before one write is refused.
 const MOST_ROUNDS: usize = 16;
 
+/// The path and the mode of a write that creates a persistent znode; none of any other write.
+fn persistent_create(write: &Write) -> Option<(&str, CreateMode)> {
+    match write {
+        Write::Create { path, mode, .. } if !mode.is_ephemeral() => Some((path, *mode)),
+        _ => None,
+    }
+}
+
 /// How much a write counts: nothing, unless it creates a persistent znode.
 pub(super) fn persistent_room(write: &Write) -> usize {
-    match write {
-        Write::Create { path, mode, .. } if !mode.is_ephemeral() => counts(path),
-        _ => 0,
-    }
+    persistent_create(write).map_or(0, |(path, _)| counts(path))
 }
 
 impl Seat {
     /// To be made before the write is sent. None if it creates no persistent znode.
     pub(super) fn unanswered(&self, write: &Write) -> Option<Unanswered<'_>> {
-        match write {
-            Write::Create { path, mode, .. } if !mode.is_ephemeral() => {
-                Some(Unanswered { seat: self, asked: Some((path.clone(), *mode)) })
-            }
-            _ => None,
-        }
+        persistent_create(write)
+            .map(|(path, mode)| Unanswered { seat: self, asked: Some((path.to_owned(), mode)) })
     }
 
     pub(super) fn persistent(&self) -> MutexGuard<'_, Persistent> {
@@ -154,10 +155,13 @@ impl Seat {
         if more == 0 || self.persistent().count + more <= most {
             return Ok(());
         }
+        // Once for all the looks. A server that is behind does not show what became of the creates that were
+        // not answered, and those would be forgotten. Later in this session no server shows less.
+        // Boxed, here and below, as it is rare: a future has room for every branch.
+        Box::pin(self.core.catch_up()).await?;
         // The oldest may be the very ones that are still there. Where many are, the next write goes on.
         let all = self.persistent().in_order.len().div_ceil(LOOKED_UP);
         for _ in 0..all.min(MOST_ROUNDS) {
-            // Boxed, as it is rare: a future has room for every branch.
             Box::pin(self.look_up_oldest()).await?;
             if self.persistent().count + more <= most {
                 return Ok(());
@@ -176,15 +180,15 @@ impl Seat {
         )))
     }
 
+    /// To be asked of a server that has caught up.
     async fn look_for_unnamed(&self) -> Result<(), Failure> {
         let Some((path, _)) = self.persistent().unnamed.front().cloned() else { return Ok(()) };
-        // The server may be behind: what it does not show may be there all the same.
-        self.core.catch_up().await?;
         let numbered = self.numbered(&path).await?;
         self.persistent().bound_unnamed(&path, &numbered);
         Ok(())
     }
 
+    /// As [`look_for_unnamed`](Seat::look_for_unnamed).
     async fn look_up_oldest(&self) -> Result<(), Failure> {
         let oldest = self.persistent().oldest();
         let looks =
@@ -246,6 +250,23 @@ mod tests {
             stand_in.delete(made.last().unwrap());
             create(&seat, "c", mode).await.unwrap();
             let refused = create(&seat, "d", mode).await;
+            assert!(is_over_limit(&refused), "{mode:?}: {refused:?}");
+            stand_in.tree().iter().for_each(|path| stand_in.delete(path));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_create_whose_reply_was_lost_counts_though_the_next_server_does_not_show_its_znode() {
+        let stand_in = StandIn::open();
+        for mode in [CreateMode::Persistent, CreateMode::PersistentSequential] {
+            let seat = stand_in.seat(TWO);
+            stand_in.lose_creates(2);
+            for name in ["a", "b"] {
+                let answer = create(&seat, name, mode).await;
+                assert!(is_unknown(&answer), "{mode:?}: {answer:?}");
+            }
+            stand_in.fall_behind();
+            let refused = create(&seat, "c", mode).await;
             assert!(is_over_limit(&refused), "{mode:?}: {refused:?}");
             stand_in.tree().iter().for_each(|path| stand_in.delete(path));
         }

@@ -66,10 +66,16 @@ impl StandIn {
         self.server.state().is_silent = true;
     }
 
+    /// The session goes on at a server that has nothing of what is below the mount. That server has caught up
+    /// once it has answered a `sync` or a write.
+    pub(super) fn fall_behind(&self) {
+        self.server.state().is_behind = true;
+    }
+
     /// The paths that are there below the mount.
     pub(super) fn tree(&self) -> Vec<String> {
-        let below = format!("{MOUNT}/");
-        self.server.state().znodes.keys().filter(|path| path.starts_with(&below)).cloned().collect()
+        let znodes = &self.server.state().znodes;
+        znodes.keys().filter(|path| is_below_mount(path)).cloned().collect()
     }
 
     /// As another client would.
@@ -103,6 +109,7 @@ struct State {
     zxid: i64,
     lost: usize,
     is_silent: bool,
+    is_behind: bool,
     asked_for_least: usize,
 }
 
@@ -123,6 +130,9 @@ impl Server {
 
 impl State {
     fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {
+        if let Request::Write(_) | Request::Multi(_) | Request::Sync(_) = request {
+            self.is_behind = false;
+        }
         Ok(match request {
             Request::Write(write) => Reply::Written(self.write(write)?),
             Request::Multi(writes) => {
@@ -130,22 +140,29 @@ impl State {
                 Reply::Multi(written?)
             }
             Request::Exists(path, watching) => {
-                let found = self.znodes.get(&path).copied();
+                let found = self.shown(&path);
                 Reply::Exists(found, self.watch(&path, watching))
             }
             Request::GetData(path, watching) => {
-                let stat = self.znodes.get(&path).copied().ok_or(Refusal::NoNode)?;
+                let stat = self.shown(&path).ok_or(Refusal::NoNode)?;
                 Reply::Data(Vec::new(), stat, self.watch(&path, watching))
             }
             Request::GetChildren(path, watching) => {
-                let stat = self.znodes.get(&path).copied().ok_or(Refusal::NoNode)?;
+                let stat = self.shown(&path).ok_or(Refusal::NoNode)?;
                 let below = format!("{path}/");
-                let names = self.znodes.keys().filter_map(|it| it.strip_prefix(&below));
+                let shown = self.znodes.keys().filter(|it| self.shown(it).is_some());
+                let names = shown.filter_map(|it| it.strip_prefix(&below));
                 let names = names.map(str::to_owned).collect();
                 Reply::Children(names, stat, self.watch(&path, watching))
             }
             Request::Sync(_) => Reply::Synced,
         })
+    }
+
+    /// A znode as the server that is asked knows it.
+    fn shown(&self, path: &str) -> Option<Stat> {
+        let is_hidden = self.is_behind && is_below_mount(path);
+        self.znodes.get(path).filter(|_| !is_hidden).copied()
     }
 
     fn write(&mut self, write: Write) -> Result<Written, Failure> {
@@ -256,6 +273,10 @@ impl Ensemble for Server {
         self.connection.send_replace(Connection::Over(Ending::Closed));
         ready(()).boxed()
     }
+}
+
+fn is_below_mount(path: &str) -> bool {
+    path.strip_prefix(MOUNT).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The path of that name below the mount.
