@@ -51,7 +51,7 @@ mod persistent;
 mod request;
 mod seat;
 #[cfg(test)]
-mod stand_in;
+pub(crate) mod stand_in;
 mod state;
 mod tick;
 mod tickets;

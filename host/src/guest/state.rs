@@ -10,7 +10,7 @@ use super::giving_up::Claimed;
 use super::limits::{Growth, LimitReached};
 use super::scheduler::Turn;
 use super::slab::Slab;
-use super::surroundings::{Surroundings, TimeAndChance};
+use super::surroundings::Surroundings;
 use super::voice_box::VoiceBox;
 use crate::session::Watch;
 
@@ -50,11 +50,25 @@ pub struct OwnedWatch {
     pub(super) spent: bool,
 }
 
-/// Waits until there is so much in the bucket, and takes it out.
-async fn take(bucket: &mut Bucket, amount: usize, time: &dyn TimeAndChance) {
+/// Waits until there is so much in the bucket, and takes it out. Ends at once, and takes nothing, where the
+/// operation is cancelled: then nothing is sent but releases, which are no more than the component has
+/// znodes, and a component that withdraws has little time.
+async fn take(bucket: &mut Bucket, amount: usize, surroundings: &Surroundings) {
+    let Surroundings { time, scope, .. } = surroundings;
     while let Taken::NotBefore(wait) = bucket.take(amount as u64, || time.now_ms()) {
         let mut alarm = time.alarm(wait);
-        std::future::poll_fn(|context| alarm.poll_fired(context)).await;
+        // Boxed, as it is rare: a future has room for every branch.
+        let is_over = Box::pin(async move {
+            // Both are cancel-safe: a cancelled operation stays cancelled, and an alarm that rang is spent.
+            tokio::select! {
+                biased;
+                () = scope.cancelled() => true,
+                _ = std::future::poll_fn(|context| alarm.poll_fired(context)) => false,
+            }
+        });
+        if is_over.await {
+            return;
+        }
     }
 }
 
@@ -87,11 +101,11 @@ impl State {
     }
 
     /// Begins a host call that sends so many requests to the ensemble, and delays it where they are
-    /// over the rate: a loop around a request slows itself.
+    /// over the rate: a loop around a request slows itself. Cancelling the operation ends the delay.
     #[inline]
     pub(super) async fn begin_requests(&mut self, requests: usize) -> wasmtime::Result<()> {
         self.begin_call()?;
-        take(&mut self.requests, requests, &*self.surroundings.time).await;
+        take(&mut self.requests, requests, &self.surroundings).await;
         Ok(())
     }
 
@@ -102,7 +116,7 @@ impl State {
         bytes: usize,
     ) -> wasmtime::Result<()> {
         self.begin_requests(requests).await?;
-        take(&mut self.written, bytes, &*self.surroundings.time).await;
+        take(&mut self.written, bytes, &self.surroundings).await;
         Ok(())
     }
 
@@ -175,5 +189,98 @@ impl State {
             }
         }
         outcome
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::pin::pin;
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+    use futures_util::future::pending;
+
+    use super::*;
+    use crate::guest::limits::Limits;
+    use crate::guest::mount::Mount;
+    use crate::guest::scheduler::Scheduler;
+    use crate::guest::surroundings::{LogLevel, TimeAndChance, Voice};
+    use crate::session::stand_in::{MOUNT, StandIn};
+    use crate::session::{Fence, Seat, SeatLimits};
+
+    /// Time that stands still.
+    struct Still;
+
+    impl TimeAndChance for Still {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+        fn wall_ms(&self) -> u64 {
+            0
+        }
+        fn random_u64(&self) -> u64 {
+            0
+        }
+        fn alarm(&self, _: Duration) -> Watch {
+            Watch::new(pending().boxed())
+        }
+    }
+
+    struct Mute;
+
+    impl Voice for Mute {
+        fn waiting(&self, _: &str) {}
+        fn held(&self, _: &str, _: Fence) {}
+        fn released(&self, _: &str) {}
+        fn emit(&self, _: &str, _: Vec<(String, String)>) {}
+        fn log(&self, _: LogLevel, _: &str) {}
+    }
+
+    /// The data of a store without a component, for which no time passes.
+    pub(in crate::guest) fn state(
+        seat: &Arc<Seat>,
+        voice: Arc<dyn Voice>,
+        limits: Limits,
+    ) -> State {
+        let surroundings = Surroundings {
+            seat: Arc::clone(seat),
+            mount: Mount::new(MOUNT).unwrap(),
+            scope: Arc::default(),
+            voice,
+            id: "participant".into(),
+            owner: String::new(),
+            time: Arc::new(Still),
+            limits,
+            witness: None,
+        };
+        let scheduler = Scheduler::start(wasmtime::Engine::default()).unwrap();
+        State::new(surroundings, Arc::new(Turn::new(&scheduler)))
+    }
+
+    #[tokio::test]
+    async fn a_delayed_host_call_goes_on_at_once_when_the_operation_is_cancelled() {
+        let stand_in = StandIn::open();
+        let seat = Arc::new(stand_in.seat(SeatLimits::default()));
+        let limits = Limits { calls_per_second: 3, written_per_second: 10, ..Limits::default() };
+        let mut state = state(&seat, Arc::new(Mute), limits);
+        let scope = Arc::clone(&state.surroundings.scope);
+        state.begin_writes(1, 10).await.unwrap();
+        {
+            let mut delayed = pin!(state.begin_writes(1, 1));
+            assert!(delayed.as_mut().now_or_never().is_none(), "so many bytes a second");
+            scope.cancel();
+            assert!(delayed.now_or_never().is_some_and(|begun| begun.is_ok()));
+        }
+        scope.begin();
+        state.begin_requests(1).await.unwrap();
+        {
+            let mut delayed = pin!(state.begin_requests(1));
+            assert!(delayed.as_mut().now_or_never().is_none(), "so many requests a second");
+            scope.cancel();
+            assert!(delayed.now_or_never().is_some_and(|begun| begun.is_ok()));
+        }
+        assert!(state.begin_requests(1).now_or_never().is_some(), "it is cancelled already");
+        scope.begin();
+        assert!(state.begin_requests(1).now_or_never().is_none(), "it is another operation");
     }
 }

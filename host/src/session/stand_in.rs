@@ -1,9 +1,8 @@
-//! A session without a server, for the unit tests of this room: a tree in memory. A test says which replies
-//! are lost.
+//! A session without a server, for unit tests of this room and of those above it: a tree in memory. A test
+//! says which replies are lost.
 //!
 //! It carries requests out in their order and knows no versions, no access lists and no bounds. A `multi`
-//! that is refused half-way keeps what it had done. How servers
-//! behave is for the tests on real ones.
+//! that is refused half-way keeps what it had done. How servers behave is for the tests on real ones.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,11 +27,11 @@ use crate::tasks::Tasks;
 const SESSION: i64 = 7;
 
 /// Where all participants of a test are mounted.
-pub(super) const MOUNT: &str = "/m";
+pub(crate) const MOUNT: &str = "/m";
 
 /// A session with its janitor, and nothing else that sends anything.
 #[derive(Debug)]
-pub(super) struct StandIn {
+pub(crate) struct StandIn {
     pub(super) core: Arc<Core>,
     server: Server,
     tasks: Tasks,
@@ -40,7 +39,7 @@ pub(super) struct StandIn {
 
 impl StandIn {
     /// On the runtime that this is called in.
-    pub(super) fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let tasks = Tasks::on(Handle::current());
         let (janitor, jobs) = mpsc::unbounded_channel();
         let server = Server::default();
@@ -52,7 +51,7 @@ impl StandIn {
         StandIn { core, server, tasks }
     }
 
-    pub(super) fn seat(&self, limits: SeatLimits) -> Seat {
+    pub(crate) fn seat(&self, limits: SeatLimits) -> Seat {
         Seat::new(Arc::clone(&self.core), MOUNT, limits).unwrap()
     }
 
