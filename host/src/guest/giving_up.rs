@@ -115,12 +115,13 @@ impl State {
         for (_, path) in deleted.iter().filter(|(place, _)| is_done(*place)) {
             self.forget_claim(path, is_told);
         }
-        // Of a write that was withdrawn nobody knows whether it happened: the claim's watch tells.
-        if !is_told || self.surroundings.scope.is_cancelled() {
+        if !is_told {
             return;
         }
         for (path, fence) in claims {
-            // What was told has not come to pass, unless somebody else has deleted the znode meanwhile.
+            // What was told has not come to pass, as where the caller withdrew while something still depended
+            // on the claim. Not so if somebody else has deleted the znode meanwhile. And of a write that was
+            // sent and not answered nobody knows whether it happened: the claim's watch tells.
             let is_claimed = self.claimed.iter().any(|it| it.has(&path));
             if is_claimed && self.surroundings.seat.still_holds(&path) {
                 self.surroundings.voice.held(&path, fence);
@@ -181,5 +182,83 @@ fn deleted(write: &session::Write) -> Option<&str> {
     match write {
         session::Write::Delete { path, .. } => Some(path),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::sync::{Mutex, PoisonError};
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::guest::limits::Limits;
+    use crate::guest::state::tests::state;
+    use crate::guest::surroundings::LogLevel;
+    use crate::session::SeatLimits;
+    use crate::session::stand_in::{StandIn, hold};
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<&'static str>>);
+
+    impl Heard {
+        fn hear(&self, what: &'static str) {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(what);
+        }
+
+        fn take(&self) -> Vec<&'static str> {
+            std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        }
+    }
+
+    impl Voice for Heard {
+        fn waiting(&self, _: &str) {}
+        fn held(&self, _: &str, _: Fence) {
+            self.hear("held");
+        }
+        fn released(&self, _: &str) {
+            self.hear("released");
+        }
+        fn emit(&self, _: &str, _: Vec<(String, String)>) {}
+        fn log(&self, _: LogLevel, _: &str) {}
+    }
+
+    #[tokio::test]
+    async fn what_was_told_as_given_up_is_told_as_held_again_if_its_deletion_was_never_sent() {
+        let stand_in = StandIn::open();
+        let seat = Arc::new(stand_in.seat(SeatLimits::default()));
+        let path = hold(&seat).await;
+        let held = seat.held().unwrap();
+        let heard = Arc::new(Heard::default());
+        let mut state = state(&seat, heard.clone(), Limits::default());
+        state.claimed(vec![path.clone()], held.fence, &[]);
+        assert_eq!(heard.take(), ["held"]);
+        let delete = session::Write::Delete { path: path.clone(), version: None };
+        let requests =
+            [session::Request::Write(delete.clone()), session::Request::Multi(vec![delete])];
+        let dependent = seat.depend(&held).unwrap();
+        let [delete, multi] = &requests;
+        for request in [delete, multi] {
+            let given_up = state.giving_up([request]).unwrap();
+            let telling = Some(given_up.telling(&seat));
+            // A caller that withdraws has the request dropped.
+            let deleting = told_beside(telling, seat.submit(request.clone()));
+            assert!(pin!(deleting).now_or_never().is_none());
+            state.surroundings.scope.cancel();
+            state.given_up(given_up, |_| false);
+            assert_eq!(heard.take(), ["released", "held"], "{request:?}");
+        }
+        let given_up = state.giving_up([multi]).unwrap();
+        let telling = Some(given_up.telling(&seat));
+        {
+            let mut deleting = pin!(told_beside(telling, seat.submit(multi.clone())));
+            assert!(deleting.as_mut().now_or_never().is_none());
+            stand_in.hold_writes_up();
+            drop(dependent);
+            assert!(deleting.now_or_never().is_none());
+        }
+        state.given_up(given_up, |_| false);
+        assert_eq!(heard.take(), ["released"], "it was sent, and nobody knows what became of it");
     }
 }

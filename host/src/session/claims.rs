@@ -52,6 +52,9 @@ struct Part {
     claim: u64,
     /// Set while it is being deleted by us: its deletion is no loss.
     ending: Option<GivingUp>,
+    /// A deletion by us was sent whose answer has not come, or never will. The event may come late, so a
+    /// watch that has not fired says nothing of the znode then.
+    may_be_gone: bool,
     /// Its release was not waited for: it goes when nothing depends on the claim any more.
     is_left: bool,
     claimed: Claimed,
@@ -59,8 +62,13 @@ struct Part {
 
 impl Part {
     fn new(path: String, czxid: i64, watch: Watch, claim: u64, claimed: Claimed) -> Self {
-        let (was_changed, ending, is_left) = (false, None, false);
-        Part { path, czxid, watch, was_changed, claim, ending, is_left, claimed }
+        let (was_changed, ending, may_be_gone, is_left) = (false, None, false, false);
+        Part { path, czxid, watch, was_changed, claim, ending, may_be_gone, is_left, claimed }
+    }
+
+    /// Whether a deletion of it was sent that nobody waits for any more.
+    fn is_in_question(&self) -> bool {
+        self.may_be_gone && self.ending.is_none()
     }
 }
 
@@ -309,10 +317,12 @@ impl Seat {
     }
 
     /// Whether the znode at `path` is held at this very moment, as far as anyone can know: a watch that
-    /// has seen it go speaks against it before the loss is told.
+    /// has seen it go speaks against it before the loss is told, and so does a deletion by this participant
+    /// that was sent, as long as its outcome is open.
     pub fn still_holds(&self, path: &str) -> bool {
-        let is_there =
-            |part: &Part| part.path == path && part.watch.fired() != Some(Event::Deleted);
+        let is_there = |part: &Part| {
+            part.path == path && !part.may_be_gone && part.watch.fired() != Some(Event::Deleted)
+        };
         self.is_live() && self.claims().kept().any(is_there)
     }
 
@@ -328,7 +338,7 @@ impl Seat {
 
     /// Something that runs only while `held` is held. As long as the token lives, and the session,
     /// the claim's znodes are not deleted: the next holder must find it gone. None if the claim is
-    /// lost, given up, or about to be.
+    /// lost, given up, or about to be, or if nobody knows whether it is.
     pub fn depend(&self, held: &Held) -> Option<TaskTrackerToken> {
         // Under this lock a deletion is expected, too: one of the two is seen by the other.
         let claims = self.claims();
@@ -337,6 +347,7 @@ impl Seat {
                 && part.czxid.unsigned_abs() == held.fence
                 && part.ending != Some(GivingUp::TheClaim)
                 && !part.is_left
+                && !part.is_in_question()
         };
         let is_over = claims.is_closed || claims.is_forfeit;
         let part = claims.parts.iter().find(is_it).filter(|_| !is_over);

@@ -261,7 +261,19 @@ impl Core {
             bounds::check_size(request)?;
         }
         let mut rest = requests;
-        let mut answers = self.send_window(&mut rest).await?;
+        let mut answers = self.send_window(&mut rest, sending).await?;
+    ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
+        self.send_all_noting(requests, || {}).await
+    }
+
+    /// As [`send_all`](Core::send_all). Calls `sending` once, when the first of them are about to be sent.
+    ///
+    /// # Cancellation
+    /// Where `sending` was not called, none was sent.
+    pub(super) async fn send_all_noting(
+        &self,
+        requests: Vec<Request>,
+        sending: impl FnOnce(),
         while !rest.is_empty() {
             let bytes: usize = answers.iter().flatten().map(reply_size).sum();
             let is_lost = |answer: &Result<_, Failure>| {
@@ -296,9 +308,11 @@ impl Core {
         // Each is submitted when it is first polled, and they are polled in order.
         let exchanges = requests.drain(..room.count()).map(|request| self.exchange(request));
         let answers = futures_util::future::join_all(exchanges).await;
+        sending: impl FnOnce(),
         room.learn(&answers);
         Ok(answers)
     }
+        sending();
 
     /// As [`send`](Core::send), for requests that may be sent again: while the session lasts they
     /// are answered or refused.

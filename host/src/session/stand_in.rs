@@ -13,6 +13,7 @@ use futures_util::future::{BoxFuture, ready};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::contend::{ContenderName, UuidForm};
 use super::core::{Core, child};
 use super::ensemble::{Connection, Ending, Ensemble};
 use super::failure::{Failure, Refusal};
@@ -25,6 +26,8 @@ use crate::clock::{Boottime, SystemClock};
 use crate::tasks::Tasks;
 
 const SESSION: i64 = 7;
+
+const UP: Connection = Connection::Up { stood: None };
 
 /// Where all participants of a test are mounted.
 pub(crate) const MOUNT: &str = "/m";
@@ -63,6 +66,21 @@ impl StandIn {
     /// From now on no create is answered.
     pub(super) fn fall_silent(&self) {
         self.server.state().is_silent = true;
+    }
+
+    /// From now on no write is answered, and none shows.
+    pub(crate) fn hold_writes_up(&self) {
+        self.server.state().holds_up_writes = true;
+    }
+
+    /// The connection is lost.
+    pub(super) fn disconnect(&self) {
+        self.server.connection.send_replace(Connection::Down);
+    }
+
+    /// There is a connection again.
+    pub(super) fn connect(&self) {
+        self.server.connection.send_replace(UP);
     }
 
     /// The session goes on at a server that has nothing of what is below the mount. That server has caught up
@@ -109,15 +127,13 @@ struct State {
     lost: usize,
     is_silent: bool,
     is_behind: bool,
+    holds_up_writes: bool,
     asked_for_least: usize,
 }
 
 impl Default for Server {
     fn default() -> Self {
-        Server {
-            state: Arc::default(),
-            connection: watch::Sender::new(Connection::Up { stood: None }),
-        }
+        Server { state: Arc::default(), connection: watch::Sender::new(UP) }
     }
 }
 
@@ -129,7 +145,7 @@ impl Server {
 
 impl State {
     fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {
-        if let Request::Write(_) | Request::Multi(_) | Request::Sync(_) = request {
+        if is_write(&request) || matches!(request, Request::Sync(_)) {
             self.is_behind = false;
         }
         Ok(match request {
@@ -228,6 +244,10 @@ impl State {
     }
 }
 
+fn is_write(request: &Request) -> bool {
+    matches!(request, Request::Write(_) | Request::Multi(_))
+}
+
 fn creates(request: &Request) -> bool {
     match request {
         Request::Write(write) => matches!(write, Write::Create { .. }),
@@ -247,6 +267,9 @@ impl Ensemble for Server {
 
     fn submit(&self, request: Request, _: Acl) -> BoxFuture<'static, Result<Reply, Failure>> {
         let mut state = self.state();
+        if state.holds_up_writes && is_write(&request) {
+            return std::future::pending().boxed();
+        }
         let is_create = creates(&request);
         let answer = state.carry_out(request);
         if is_create && state.is_silent {
@@ -276,6 +299,20 @@ impl Ensemble for Server {
 
 fn is_below_mount(path: &str) -> bool {
     path.strip_prefix(MOUNT).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Has the participant contend below a directory, and answers the path of its contender.
+pub(super) async fn contend(seat: &Seat, directory: &str) -> Result<String, Failure> {
+    let (before, after) = (String::new(), "-".to_owned());
+    let name = ContenderName { before, uuid: UuidForm::Simple, after };
+    seat.contend(directory, name, Vec::new()).await.map(|(path, _)| path)
+}
+
+/// Has the participant hold a contender of its own, and answers its path.
+pub(crate) async fn hold(seat: &Seat) -> String {
+    let path = contend(seat, MOUNT).await.unwrap();
+    seat.claim(&path).await.unwrap();
+    path
 }
 
 /// The path of that name below the mount.

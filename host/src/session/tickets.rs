@@ -36,6 +36,13 @@ impl Ticket<'_> {
             Ticket::Persists { .. } => false,
         }
     }
+
+    /// The write is about to be sent.
+    pub(super) fn note_sent(&self) {
+        if let Ticket::Deletes { expected, .. } = self {
+            expected.path.iter().for_each(|path| expected.seat.deletion_sent(path));
+        }
+    }
 }
 
 /// The deletion of a claim's znode that is no loss. Dropped undecided, the claim stands as long as
@@ -53,16 +60,20 @@ impl<'a> Expected<'a> {
         is_expected.then(|| Expected { seat, path: Some(path.to_owned()) })
     }
 
+    /// It happened.
     fn decided(mut self) {
         self.path = None;
+    }
+
+    /// It was not sent, or was refused.
+    fn failed(mut self) {
+        self.path.take().into_iter().for_each(|path| self.seat.deletion_failed(&path));
     }
 }
 
 impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        if let Some(path) = self.path.take() {
-            self.seat.deletion_failed(&path);
-        }
+        self.path.take().into_iter().for_each(|path| self.seat.deletion_left_open(&path));
     }
 }
 
@@ -270,8 +281,8 @@ impl Seat {
                     drop(creating);
                 }
                 Ticket::Persists { unanswered, .. } => unanswered.decided(),
-                // Undecided, an expected deletion is no deletion.
-                Ticket::Deletes { .. } | Ticket::Sets { .. } => {}
+                Ticket::Deletes { expected, .. } => expected.failed(),
+                Ticket::Sets { .. } => {}
             }
         }
     }

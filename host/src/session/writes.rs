@@ -49,7 +49,8 @@ impl Seat {
         let reads: Vec<bool> = requests.iter().map(|request| writes(request).is_empty()).collect();
         let mut all = requests;
         all.extend(behind);
-        let mut answers = match self.core.send_all(all).await {
+        let sending = || tickets.iter().flatten().for_each(Ticket::note_sent);
+        let mut answers = match self.core.send_all_noting(all, sending).await {
             Ok(answers) => answers,
             Err(unsent) => {
                 tickets.into_iter().for_each(|tickets| self.void(tickets));

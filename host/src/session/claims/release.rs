@@ -177,8 +177,23 @@ impl Seat {
         true
     }
 
-    /// It did not happen, or perhaps not: the claim stands as long as its watch says so.
+    /// The deletion is about to be sent. Until it is answered the znode may be gone.
+    pub(in crate::session) fn deletion_sent(&self, path: &str) {
+        if let Some(part) = self.claims().part(path) {
+            part.may_be_gone = true;
+        }
+    }
+
+    /// It did not happen.
     pub(in crate::session) fn deletion_failed(&self, path: &str) {
+        if let Some(part) = self.claims().part(path) {
+            part.may_be_gone = false;
+        }
+        self.deletion_left_open(path);
+    }
+
+    /// Nobody waits for its answer any more, if it was sent: its znode's watch tells if the claim is lost.
+    pub(in crate::session) fn deletion_left_open(&self, path: &str) {
         if let Some(part) = self.claims().part(path) {
             part.ending = None;
         }
@@ -214,17 +229,10 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::session::contend::{ContenderName, UuidForm};
+    use crate::session::failure::Refusal;
+    use crate::session::request::{CreateMode, Write};
     use crate::session::seat::SeatLimits;
-    use crate::session::stand_in::{MOUNT, StandIn};
-
-    async fn hold(seat: &Seat) -> String {
-        let (before, after) = (String::new(), "-".to_owned());
-        let name = ContenderName { before, uuid: UuidForm::Simple, after };
-        let (path, _) = seat.contend(MOUNT, name, Vec::new()).await.unwrap();
-        seat.claim(&path).await.unwrap();
-        path
-    }
+    use crate::session::stand_in::{StandIn, at, hold};
 
     #[tokio::test]
     async fn a_release_in_a_hurry_does_not_wait_for_what_depends_on_the_claim_which_goes_behind_that()
@@ -262,6 +270,47 @@ mod tests {
         stand_in.delete(&path);
         assert_eq!(seat.until_claim_lost().await, path);
         drop(dependent);
+    }
+
+    #[tokio::test]
+    async fn who_withdraws_a_deletion_before_it_is_sent_still_holds_and_behind_that_may_not() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        let held = seat.held().unwrap();
+        let dependent = seat.depend(&held).unwrap();
+        let writes = || vec![Write::Delete { path: path.clone(), version: None }];
+        {
+            let mut deleting = pin!(seat.multi(writes(), &[]));
+            assert!(deleting.as_mut().now_or_never().is_none(), "something depends on the claim");
+            stand_in.hold_writes_up();
+            drop(dependent);
+            stand_in.disconnect();
+            assert!(deleting.as_mut().now_or_never().is_none(), "there is no connection");
+        }
+        assert!(seat.still_holds(&path) && seat.depend(&held).is_some());
+        stand_in.connect();
+        assert!(pin!(seat.multi(writes(), &[])).now_or_never().is_none());
+        assert!(
+            !seat.still_holds(&path),
+            "it was sent, and no watch can be relied on to tell first"
+        );
+        assert!(seat.depend(&held).is_none());
+        assert!(seat.has_claim() && stand_in.tree() == [path]);
+    }
+
+    #[tokio::test]
+    async fn what_was_not_deleted_because_the_write_was_refused_is_still_held() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        let (there, mode) = (at("there"), CreateMode::Persistent);
+        let create = Write::Create { path: there, data: Vec::new(), mode };
+        seat.multi(vec![create.clone()], &[]).await.unwrap();
+        let writes = vec![create, Write::Delete { path: path.clone(), version: None }];
+        let refused = seat.multi(writes, &[]).await;
+        assert_eq!(refused.err(), Some(Refusal::NodeExists.into()));
+        assert!(seat.still_holds(&path));
     }
 
     #[tokio::test]
