@@ -408,7 +408,6 @@ fn classify(error: zk::Error) -> Failure {
         zk::Error::Unimplemented => Refusal::Unimplemented,
         zk::Error::Throttled => Refusal::Throttled,
         zk::Error::SessionExpired
-        | zk::Error::SessionMoved
         | zk::Error::AuthFailed
         | zk::Error::ClientClosed
         | zk::Error::NoHosts => return Failure::SessionLost,
@@ -417,6 +416,13 @@ fn classify(error: zk::Error) -> Failure {
         | zk::Error::Custom(_)
         | zk::Error::UnexpectedError(_)
         | zk::Error::UnmarshalError { .. } => return Failure::OutcomeUnknown,
+        // The leader takes the session to be at another server, and has carried nothing out: it asks that
+        // before anything else (`PrepRequestProcessor` and `SessionTrackerImpl.checkSession` of Apache's
+        // server). The session lives. Servers from 3.4.11, 3.5.4 and 3.6 on end the connection instead of
+        // answering; earlier ones answer a multi so (ZOOKEEPER-2886).
+        zk::Error::SessionMoved => Refusal::Other(
+            "the server takes this session to be at another server: nothing was changed".to_owned(),
+        ),
         refused => Refusal::Other(refused.to_string()),
     };
     Failure::from(refusal)
@@ -425,6 +431,16 @@ fn classify(error: zk::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_that_is_taken_to_be_at_another_server_is_not_lost_and_its_write_is_refused() {
+        let moved = classify(zk::Error::SessionMoved);
+        let Failure::Refused { refusal, index: None } = moved else { panic!("{moved:?}") };
+        assert!(!refusal.is_of_the_tree(), "it proves no contact");
+        assert!(refusal.may_pass(), "a clean-up asks again");
+        assert_eq!(classify(zk::Error::SessionExpired), Failure::SessionLost);
+        assert_eq!(classify(zk::Error::ConnectionLoss), Failure::OutcomeUnknown);
+    }
 
     #[test]
     fn a_connection_tells_until_when_the_one_before_it_was_seen_to_stand() {

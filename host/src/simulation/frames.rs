@@ -333,8 +333,7 @@ fn refusal(error: ErrorCode) -> Failure {
         ErrorCode::NoChildrenForEphemerals => Refusal::NoChildrenForEphemerals,
         ErrorCode::NoAuth => Refusal::NoAuth,
         ErrorCode::Unimplemented => Refusal::Unimplemented,
-        // As zookeeper-client has it: the session is no use here any more.
-        ErrorCode::SessionExpired | ErrorCode::SessionMoved => return Failure::SessionLost,
+        ErrorCode::SessionExpired => return Failure::SessionLost,
         other => Refusal::Other(other.to_string()),
     };
     Failure::from(refusal)
