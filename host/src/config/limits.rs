@@ -86,7 +86,7 @@ pub struct Limits {
     pub watched_paths: u64,
     /// Ephemeral znodes that exist at once.
     pub znodes: u32,
-    /// Persistent znodes that it created and nobody has deleted.
+    /// Persistent znodes that it created and nobody has deleted, and containers.
     pub persistent_znodes: u32,
     /// Bytes written to the ensemble in a second.
     pub written_per_second: u64,

@@ -190,7 +190,7 @@ impl<'a> Attempt<'a> {
                     if parents_created < PARENT_ATTEMPTS && parent(directory).is_some() =>
                 {
                     parents_created += 1;
-                    Box::pin(seat.core.create_parents(directory)).await?;
+                    Box::pin(seat.create_parents(directory)).await?;
                 }
                 Err(refused) => return Err(self.refused(refused)),
             }

@@ -16,7 +16,7 @@ use super::failure::{Failure, Refusal};
 use super::janitor::Job;
 use super::named::NamedZnodes;
 use super::omission::Omission;
-use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write};
+use super::request::{Acl, Reply, Request, Stat, Watching};
 use super::state::{SessionLoss, SessionState};
 use super::timing::Timing;
 use super::traffic::{Traffic, reply_size};
@@ -432,37 +432,7 @@ impl Core {
         let reply = self.ask(Request::GetChildren(path.to_owned(), Watching::No)).await;
         unless_gone(reply.and_then(Reply::children).map(|(names, ..)| names))
     }
-
-    /// Creates a container, and what is missing above it. Never fails for a container that exists.
-    /// Answers the paths that it created.
-    pub(super) async fn create_parents(&self, path: &str) -> Result<Vec<String>, Failure> {
-        let (mut missing, mut created) = (vec![path.to_owned()], Vec::new());
-        let mut mode = CreateMode::Container;
-        while let Some(path) = missing.last() {
-            let create = Write::Create { path: path.clone(), data: Vec::new(), mode };
-            match self.ask(Request::Write(create)).await {
-                Ok(_) => created.extend(missing.pop()),
-                Err(Failure::Refused { refusal: Refusal::NodeExists, .. }) => drop(missing.pop()),
-                Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => match parent(path) {
-                    Some(above) if missing.len() < MOST_SEGMENTS => missing.push(above.to_owned()),
-                    _ => return Err(Refusal::NoNode.into()),
-                },
-                // A server before 3.5 knows no containers.
-                Err(Failure::Refused { refusal: Refusal::Unimplemented, .. })
-                    if mode == CreateMode::Container =>
-                {
-                    mode = CreateMode::Persistent;
-                }
-                Err(other) => return Err(other),
-            }
-        }
-        Ok(created)
-    }
 }
-
-/// A bound on how far up missing parents are looked for; a path cannot have more segments and fit
-/// into a request that anyone would send.
-const MOST_SEGMENTS: usize = 1_000;
 
 /// The path above this one; none above the root.
 pub(super) fn parent(path: &str) -> Option<&str> {

@@ -11,6 +11,10 @@ use super::seat::Seat;
 /// used, and a connection may be lost, but not again and again.
 const ATTEMPTS: usize = 10;
 
+/// A bound on how far up missing parents are looked for; a path cannot have more segments and fit
+/// into a request that anyone would send.
+const MOST_SEGMENTS: usize = 1_000;
+
 impl Seat {
     /// Creates the znodes that are missing, in their order, and missing parents as containers.
     ///
@@ -96,9 +100,49 @@ impl Seat {
         let mut seen: Vec<&str> = Vec::new();
         for above in missing.iter().filter_map(|path| parent(path)) {
             if above != "/" && !seen.contains(&above) {
-                let created = self.core.create_parents(above).await?;
-                created.iter().for_each(|path| self.persistent().add(path));
+                self.create_parents(above).await?;
                 seen.push(above);
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates a container, and what is missing above it. Never fails for a container that exists.
+    ///
+    /// Each counts as a persistent znode until it is found to be gone: a server removes a container only
+    /// once that was used and is empty, and one that knows no containers makes a persistent znode.
+    ///
+    /// # Errors
+    /// `OverLimit` before the first that there is no room for. What is above that may have been created.
+    ///
+    /// # Cancellation
+    /// As its errors. The one that was under way counts.
+    pub(super) async fn create_parents(&self, path: &str) -> Result<(), Failure> {
+        let (mut missing, mut mode) = (vec![path.to_owned()], CreateMode::Container);
+        while let Some(path) = missing.last() {
+            let create = create(path, mode);
+            self.check_persistent(persistent_room(&create)).await?;
+            let unanswered = self.unanswered(&create);
+            let refusal = match self.core.ask(Request::Write(create)).await {
+                // What is not decided counts, which is right for what is there.
+                Ok(_) => {
+                    missing.pop();
+                    continue;
+                }
+                Err(Failure::Refused { refusal, .. }) => refusal,
+                Err(other) => return Err(other),
+            };
+            unanswered.into_iter().for_each(Unanswered::decided);
+            match (refusal, parent(path)) {
+                (Refusal::NodeExists, _) => drop(missing.pop()),
+                (Refusal::NoNode, Some(above)) if missing.len() < MOST_SEGMENTS => {
+                    missing.push(above.to_owned());
+                }
+                // A server before 3.5 knows no containers.
+                (Refusal::Unimplemented, _) if mode == CreateMode::Container => {
+                    mode = CreateMode::Persistent;
+                }
+                (other, _) => return Err(other.into()),
             }
         }
         Ok(())

@@ -215,7 +215,7 @@ mod tests {
 
     use super::*;
     use crate::session::seat::SeatLimits;
-    use crate::session::stand_in::{StandIn, at};
+    use crate::session::stand_in::{StandIn, at, contend};
 
     const TWO: SeatLimits = SeatLimits { znodes: 10, persistent_znodes: 2, watched_paths: 0 };
 
@@ -304,6 +304,31 @@ mod tests {
     }
 
     #[test]
+    #[tokio::test]
+    async fn directories_that_are_made_for_contenders_count_until_they_are_gone() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(TWO);
+        let contender = contend(&seat, &at("a/b")).await.unwrap();
+        seat.release(&contender).await.unwrap();
+        let refused = contend(&seat, &at("c")).await.unwrap_err();
+        assert!(matches!(refused, Failure::OverLimit(_)), "{refused:?}");
+        assert_eq!(stand_in.tree(), [at("a"), at("a/b")]);
+        // One that is there already costs nothing.
+        contend(&seat, &at("a")).await.unwrap();
+        stand_in.delete(&at("a/b"));
+        contend(&seat, &at("c")).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn directories_that_are_made_above_what_is_ensured_count_before_there_are_too_many() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(TWO);
+        let deep = vec![at("a/b/c")];
+        let refused = seat.ensure(deep, CreateMode::Persistent).await.unwrap_err();
+        assert!(matches!(refused, Failure::OverLimit(_)), "{refused:?}");
+        assert_eq!(stand_in.tree(), [at("a"), at("a/b")]);
+    }
+
     fn of_those_without_a_known_name_no_more_count_than_may_be_there() {
         let mut persistent = Persistent::default();
         (0..3).for_each(|_| persistent.add_unnamed("/q-"));

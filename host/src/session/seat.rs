@@ -39,7 +39,8 @@ pub enum Owner {
 pub struct SeatLimits {
     /// Ephemeral znodes.
     pub znodes: usize,
-    /// Persistent znodes that it created and nobody has deleted; one with a long path counts more.
+    /// Persistent znodes that it created and nobody has deleted, and containers, also those that were made for
+    /// its contenders; one with a long path counts more.
     pub persistent_znodes: usize,
     /// Bytes of path that it can watch whatever others do, reserved when it joins. Never less than
     /// one znode below its mount takes.

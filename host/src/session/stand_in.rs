@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::contend::{ContenderName, UuidForm};
-use super::core::{Core, child};
+use super::core::{Core, child, parent};
 use super::ensemble::{Connection, Ending, Ensemble};
 use super::failure::{Failure, Refusal};
 use super::janitor;
@@ -196,6 +196,9 @@ impl State {
     }
 
     fn create(&mut self, path: &str, mode: CreateMode) -> Result<Written, Failure> {
+        if parent(path).is_some_and(|above| above != "/" && !self.znodes.contains_key(above)) {
+            return Err(Refusal::NoNode.into());
+        }
         self.zxid += 1;
         let path = match mode {
             CreateMode::PersistentSequential | CreateMode::EphemeralSequential => {
