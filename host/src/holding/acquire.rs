@@ -91,9 +91,22 @@ pub async fn acquire(
             },
         }
     };
+    let holds = || participant.holds();
+    conclude(answer, follower, deadline, &withdrawn, holds, &mut observe).await
+}
+
+/// What comes of the operation once that is answered.
+async fn conclude(
+    answer: Result<Answer, CallError>,
+    follower: &mut Follower,
+    deadline: Option<Instant>,
+    withdrawn: &CancellationToken,
+    holds: impl Fn() -> bool,
+    observe: &mut impl FnMut(&Notice),
+) -> Attempt {
     // Notices from before the answer are queued by now, and the answer is newer than they are. Notices
     // from after it may be queued as well.
-    let mut newest = match told_by_now(follower, &mut observe) {
+    let newest = match told_by_now(follower, observe) {
         Ok(newest) => newest,
         Err(ending) => return Attempt::Ended(ending),
     };
@@ -106,30 +119,46 @@ pub async fn acquire(
         // It goes on by itself.
         Ok(Answer { value: Ok(answer), watches: true, .. }) => answer,
         // Its last notice says why, and what it held is held no more.
-        Err(CallError::Ended) => {
-            newest = None;
-            Value::Null
-        }
+        Err(CallError::Ended) => return ended(follower, withdrawn, observe).await,
         Err(CallError::Cancelled) => return Attempt::Cancelled,
         Err(CallError::Busy) => return Attempt::Busy,
     };
-    if let Some(claim) = newest.filter(|_| participant.holds()) {
+    if let Some(claim) = newest.filter(|_| holds()) {
         return Attempt::Held { claim, answer };
     }
-    let mut given_up = std::pin::pin!(until(deadline, &withdrawn));
+    let mut given_up = std::pin::pin!(until(deadline, withdrawn));
     loop {
         // Cancel-safe: one is kept across turns, notices stay queued.
         tokio::select! {
             biased;
             () = &mut given_up => return Attempt::Cancelled,
-            notice = follower.next() => match heard(notice, &mut observe) {
+            notice = follower.next() => match heard(notice, observe) {
                 // It may have waited here for so long that the claim is given up again.
-                Heard::Held(claim) if participant.holds() => {
+                Heard::Held(claim) if holds() => {
                     return Attempt::Held { claim, answer };
                 }
                 Heard::Over(ending) => return Attempt::Ended(ending),
                 Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
             },
+        }
+    }
+}
+
+/// How the participant ended that has ended already, as soon as nothing of it is left. The deadline of the call
+/// has no say in that: it was for an operation which is over, and not by the deadline.
+async fn ended(
+    follower: &mut Follower,
+    withdrawn: &CancellationToken,
+    observe: &mut impl FnMut(&Notice),
+) -> Attempt {
+    loop {
+        // Cancel-safe: notices stay queued.
+        tokio::select! {
+            biased;
+            () = withdrawn.cancelled() => return Attempt::Cancelled,
+            notice = follower.next() => if let Heard::Over(ending) = heard(notice, observe) {
+                return Attempt::Ended(ending);
+            }
         }
     }
 }
@@ -193,11 +222,39 @@ async fn until(deadline: Option<Instant>, withdrawn: &CancellationToken) {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::sync::Weak;
 
     use super::*;
     use crate::participant::{Line, Loss};
     use crate::session::SessionLoss;
+
+    #[tokio::test]
+    async fn who_has_ended_is_told_how_though_the_deadline_passes_before_its_clean_up_is_over() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        let (deadline, withdrawn) = (Some(Instant::now()), CancellationToken::new());
+        let holds = || false;
+        {
+            let mut observe = |_: &Notice| {};
+            let ended = Err(CallError::Ended);
+            let attempt = conclude(ended, &mut follower, deadline, &withdrawn, holds, &mut observe);
+            let mut attempt = pin!(attempt);
+            assert!(attempt.as_mut().now_or_never().is_none(), "it is cleaning up");
+            let loss = Loss::Session(SessionLoss::Expired);
+            line.tell(Notice::Ended(Ending::Lost(loss)));
+            let attempt = attempt.await;
+            assert!(matches!(attempt, Attempt::Ended(Ending::Lost(_))), "{attempt}");
+        }
+        // One that goes on by itself is waited for until then.
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        let goes_on = Ok(Answer { value: Ok(Value::Null), claim: None, watches: true });
+        let mut observe = |_: &Notice| {};
+        let attempt = conclude(goes_on, &mut follower, deadline, &withdrawn, holds, &mut observe);
+        let attempt = attempt.await;
+        assert!(matches!(attempt, Attempt::Cancelled), "{attempt}");
+    }
 
     #[test]
     fn a_loss_that_was_told_behind_the_answer_ends_the_attempt_and_is_observed() {
