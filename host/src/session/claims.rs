@@ -406,3 +406,37 @@ impl Seat {
         outcome
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::seat::SeatLimits;
+    use crate::session::stand_in::{MOUNT, StandIn, contend};
+
+    #[tokio::test]
+    async fn what_was_gone_before_the_event_is_not_held_though_the_next_server_still_shows_it() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = contend(&seat, MOUNT).await.unwrap();
+        let before = stand_in.snapshot();
+        // Somebody forces it out of the line, and the one ahead goes after that, which an event tells.
+        stand_in.delete(&path);
+        stand_in.fall_behind(before);
+        let now = stand_in.core.now();
+        stand_in.core.contact().taken_over(now, now);
+        assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
+        assert!(!seat.has_claim());
+    }
+
+    #[tokio::test]
+    async fn what_still_stands_is_held_at_the_next_server() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = contend(&seat, MOUNT).await.unwrap();
+        stand_in.fall_behind(stand_in.snapshot());
+        let now = stand_in.core.now();
+        stand_in.core.contact().taken_over(now, now);
+        let fence = seat.claim(&path).await.unwrap();
+        assert_eq!(seat.held(), Some(Held { path, fence }));
+    }
+}

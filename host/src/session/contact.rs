@@ -212,6 +212,12 @@ impl Contact {
         self.takeover = Some(Takeover { stood, at: now });
     }
 
+    /// Whether the server that has taken the session over may not have caught up yet with what the session was
+    /// told before: its client tells a server what it has read, and not which events it has heard.
+    pub(super) fn may_be_behind(&self) -> bool {
+        self.takeover.is_some()
+    }
+
     /// An answer that only the leader can have given shows that it has heard of the takeover before.
     fn note_takeover(&mut self, authority: Authority, sent: Boottime, now: Boottime) {
         let of_the_leader = match self.rule {

@@ -144,13 +144,19 @@ impl Core {
     /// Makes sure that the session counts from no longer ago than a heartbeat, asking for contact if it
     /// does: before it is said that something is held. Who waited long may be told of its turn by a
     /// server that has lost the others, and what is held right after a long silence would be given up
-    /// at once.
+    /// at once. Who learned of its turn by an event, too, may be shown its znode, which was gone before that, by
+    /// the next server: asks as well where the session has come to a server that has answered nothing yet
+    /// which has it catch up. The watches of what is gone have fired when this completes.
     ///
     /// # Errors
     /// `SessionLost` if there is none.
     pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
-        let age = self.now().saturating_duration_since(self.contact().since());
-        let is_fresh = age < self.timing().heartbeat() && self.is_live();
+        let (since, may_be_behind) = {
+            let contact = self.contact();
+            (contact.since(), contact.may_be_behind())
+        };
+        let age = self.now().saturating_duration_since(since);
+        let is_fresh = age < self.timing().heartbeat() && !may_be_behind && self.is_live();
         if is_fresh || self.omits(Omission::GrantOnOldContact) {
             return Ok(());
         }
@@ -257,12 +263,6 @@ impl Core {
         &self,
         requests: Vec<Request>,
     ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
-        for request in &requests {
-            bounds::check_size(request)?;
-        }
-        let mut rest = requests;
-        let mut answers = self.send_window(&mut rest, sending).await?;
-    ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
         self.send_all_noting(requests, || {}).await
     }
 
@@ -274,6 +274,12 @@ impl Core {
         &self,
         requests: Vec<Request>,
         sending: impl FnOnce(),
+    ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
+        for request in &requests {
+            bounds::check_size(request)?;
+        }
+        let mut rest = requests;
+        let mut answers = self.send_window(&mut rest, sending).await?;
         while !rest.is_empty() {
             let bytes: usize = answers.iter().flatten().map(reply_size).sum();
             let is_lost = |answer: &Result<_, Failure>| {
@@ -288,7 +294,7 @@ impl Core {
                 )))
             } else {
                 // Boxed, as it is rare: a future has room for every branch.
-                Box::pin(self.send_window(&mut rest)).await
+                Box::pin(self.send_window(&mut rest, || {})).await
             };
             match unsent {
                 Ok(more) => answers.extend(more),
@@ -302,17 +308,17 @@ impl Core {
     async fn send_window(
         &self,
         requests: &mut Vec<Request>,
+        sending: impl FnOnce(),
     ) -> Result<Vec<Result<Reply, Failure>>, Failure> {
         self.until_connected().await?;
         let room = self.traffic.enter(requests).await?;
+        sending();
         // Each is submitted when it is first polled, and they are polled in order.
         let exchanges = requests.drain(..room.count()).map(|request| self.exchange(request));
         let answers = futures_util::future::join_all(exchanges).await;
-        sending: impl FnOnce(),
         room.learn(&answers);
         Ok(answers)
     }
-        sending();
 
     /// As [`send`](Core::send), for requests that may be sent again: while the session lasts they
     /// are answered or refused.

@@ -32,6 +32,12 @@ const UP: Connection = Connection::Up { stood: None };
 /// Where all participants of a test are mounted.
 pub(crate) const MOUNT: &str = "/m";
 
+/// Znodes by path.
+pub(super) type Tree = BTreeMap<String, Stat>;
+
+/// A path, and what its watch waits for.
+type Watched = (String, oneshot::Sender<Event>);
+
 /// A session with its janitor, and nothing else that sends anything.
 #[derive(Debug)]
 pub(crate) struct StandIn {
@@ -83,16 +89,20 @@ impl StandIn {
         self.server.connection.send_replace(UP);
     }
 
-    /// The session goes on at a server that has nothing of what is below the mount. That server has caught up
-    /// once it has answered a `sync` or a write.
-    pub(super) fn fall_behind(&self) {
-        self.server.state().is_behind = true;
+    /// The tree as it is now.
+    pub(super) fn snapshot(&self) -> Tree {
+        self.server.state().znodes.clone()
+    }
+
+    /// The session goes on at a server that shows this tree until it has answered a `sync` or a write.
+    pub(super) fn fall_behind(&self, shown: Tree) {
+        self.server.state().shown = Some(shown);
     }
 
     /// The paths that are there below the mount.
     pub(super) fn tree(&self) -> Vec<String> {
-        let znodes = &self.server.state().znodes;
-        znodes.keys().filter(|path| is_below_mount(path)).cloned().collect()
+        let below = format!("{MOUNT}/");
+        self.server.state().znodes.keys().filter(|path| path.starts_with(&below)).cloned().collect()
     }
 
     /// As another client would.
@@ -121,12 +131,13 @@ struct Server {
 
 #[derive(Debug, Default)]
 struct State {
-    znodes: BTreeMap<String, Stat>,
-    watches: Vec<(String, oneshot::Sender<Event>)>,
+    znodes: Tree,
+    watches: Vec<Watched>,
     zxid: i64,
     lost: usize,
     is_silent: bool,
-    is_behind: bool,
+    /// What a server shows that is behind.
+    shown: Option<Tree>,
     holds_up_writes: bool,
     asked_for_least: usize,
 }
@@ -146,7 +157,7 @@ impl Server {
 impl State {
     fn carry_out(&mut self, request: Request) -> Result<Reply, Failure> {
         if is_write(&request) || matches!(request, Request::Sync(_)) {
-            self.is_behind = false;
+            self.catch_up();
         }
         Ok(match request {
             Request::Write(write) => Reply::Written(self.write(write)?),
@@ -155,18 +166,17 @@ impl State {
                 Reply::Multi(written?)
             }
             Request::Exists(path, watching) => {
-                let found = self.shown(&path);
+                let found = self.shown().get(&path).copied();
                 Reply::Exists(found, self.watch(&path, watching))
             }
             Request::GetData(path, watching) => {
-                let stat = self.shown(&path).ok_or(Refusal::NoNode)?;
+                let stat = self.shown().get(&path).copied().ok_or(Refusal::NoNode)?;
                 Reply::Data(Vec::new(), stat, self.watch(&path, watching))
             }
             Request::GetChildren(path, watching) => {
-                let stat = self.shown(&path).ok_or(Refusal::NoNode)?;
+                let stat = self.shown().get(&path).copied().ok_or(Refusal::NoNode)?;
                 let below = format!("{path}/");
-                let shown = self.znodes.keys().filter(|it| self.shown(it).is_some());
-                let names = shown.filter_map(|it| it.strip_prefix(&below));
+                let names = self.shown().keys().filter_map(|it| it.strip_prefix(&below));
                 let names = names.map(str::to_owned).collect();
                 Reply::Children(names, stat, self.watch(&path, watching))
             }
@@ -174,10 +184,16 @@ impl State {
         })
     }
 
-    /// A znode as the server that is asked knows it.
-    fn shown(&self, path: &str) -> Option<Stat> {
-        let is_hidden = self.is_behind && is_below_mount(path);
-        self.znodes.get(path).filter(|_| !is_hidden).copied()
+    /// The tree as the server that is asked knows it.
+    fn shown(&self) -> &Tree {
+        self.shown.as_ref().unwrap_or(&self.znodes)
+    }
+
+    fn catch_up(&mut self) {
+        let Some(shown) = self.shown.take() else { return };
+        for path in shown.keys().filter(|path| !self.znodes.contains_key(*path)) {
+            fire(&mut self.watches, path);
+        }
     }
 
     fn write(&mut self, write: Write) -> Result<Written, Failure> {
@@ -219,15 +235,7 @@ impl State {
 
     fn delete(&mut self, path: &str) -> Result<(), Failure> {
         self.znodes.remove(path).ok_or(Refusal::NoNode)?;
-        let watches = std::mem::take(&mut self.watches);
-        for (watched, fire) in watches {
-            if watched == path {
-                // Who watched it may have gone.
-                fire.send(Event::Deleted).ok();
-            } else {
-                self.watches.push((watched, fire));
-            }
-        }
+        fire(&mut self.watches, path);
         Ok(())
     }
 
@@ -244,6 +252,17 @@ impl State {
             }
         };
         Some(Watch::new(fired.boxed()))
+    }
+}
+
+fn fire(watches: &mut Vec<Watched>, path: &str) {
+    for (watched, fire) in std::mem::take(watches) {
+        if watched == path {
+            // Who watched it may have gone.
+            fire.send(Event::Deleted).ok();
+        } else {
+            watches.push((watched, fire));
+        }
     }
 }
 
@@ -298,10 +317,6 @@ impl Ensemble for Server {
         self.connection.send_replace(Connection::Over(Ending::Closed));
         ready(()).boxed()
     }
-}
-
-fn is_below_mount(path: &str) -> bool {
-    path.strip_prefix(MOUNT).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Has the participant contend below a directory, and answers the path of its contender.
