@@ -9,6 +9,7 @@ use super::failure::{Failure, Refusal};
 use super::janitor::find_contender;
 use super::ledger::{COUNTER_BYTES, Entry, EntryId, Naming, Trace, Znode};
 use super::omission::Omission;
+use super::outcome::{ATTEMPTS, lost_too_often};
 use super::request::{CreateMode, Reply, Request, Stat, Watching, Write};
 use super::seat::Seat;
 
@@ -51,8 +52,9 @@ impl Seat {
     /// Creates an ephemeral sequential znode below `directory`, and missing parents as containers.
     ///
     /// # Errors
-    /// Never `OutcomeUnknown`: a lost reply is settled by looking for the UUID. `OverLimit` before
-    /// anything is created, and where the directory's counter is used up; then the znode is gone
+    /// Never `OutcomeUnknown`: a lost reply is settled by looking for the UUID. Refused if the connection is
+    /// lost with it again and again, as at a server that takes less data. `OverLimit` before anything is
+    /// created, and where the directory's counter is used up; then the znode is gone
     /// again.
     ///
     /// # Cancellation
@@ -168,7 +170,7 @@ impl<'a> Attempt<'a> {
             Behind::Nothing => {}
             Behind::Children => requests.push(children_of(directory)),
         }
-        let mut parents_created = 0;
+        let (mut parents_created, mut lost) = (0, 0);
         loop {
             let mut answers = match seat.core.send_all(requests.clone()).await {
                 Ok(answers) => answers.into_iter(),
@@ -185,6 +187,10 @@ impl<'a> Attempt<'a> {
                         return Ok((path, stat, None));
                     }
                     // It certainly did not happen, so it may be sent again.
+                    lost += 1;
+                    if lost == ATTEMPTS {
+                        return Err(self.refused(lost_too_often()));
+                    }
                 }
                 Err(Failure::Refused { refusal: Refusal::NoNode, .. })
                     if parents_created < PARENT_ATTEMPTS && parent(directory).is_some() =>
@@ -257,4 +263,25 @@ impl Drop for Attempt<'_> {
 
 fn znode(path: &str, stat: &Stat) -> Znode {
     Znode { path: path.to_owned(), czxid: stat.czxid, naming: Naming::Unique }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::seat::SeatLimits;
+    use crate::session::stand_in::{MOUNT, StandIn, contend};
+
+    #[tokio::test]
+    async fn a_create_with_which_every_connection_is_lost_is_given_up() {
+        let stand_in = StandIn::open();
+        let one = SeatLimits { znodes: 1, ..SeatLimits::default() };
+        let seat = stand_in.seat(one);
+        stand_in.lose_before(ATTEMPTS);
+        assert_eq!(contend(&seat, MOUNT).await, Err(lost_too_often()));
+        assert!(stand_in.tree().is_empty());
+        // Nothing of it is left in the ledger.
+        stand_in.lose_before(ATTEMPTS - 1);
+        let path = contend(&seat, MOUNT).await.unwrap();
+        assert_eq!(stand_in.tree(), [path]);
+    }
 }

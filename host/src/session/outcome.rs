@@ -17,7 +17,7 @@ use super::tickets::{Ticket, writes};
 
 /// How often a write is sent that the connection is lost with. A server that cuts every connection
 /// on which it comes would take everybody's requests along, again and again.
-const ATTEMPTS: usize = 10;
+pub(super) const ATTEMPTS: usize = 10;
 
 /// How many sequential znodes may have gone between the list and the look, at most.
 const MOST_GONE: usize = 64;
@@ -66,6 +66,12 @@ fn verdict(signs: &[Sign]) -> Option<Happened> {
     })
 }
 
+/// Why a write is not sent any more that was lost so often and certainly did not happen.
+pub(super) fn lost_too_often() -> Failure {
+    let text = format!("the connection was lost with it {ATTEMPTS} times: nothing was changed");
+    Refusal::Other(text).into()
+}
+
 /// A write was made, and what it has made cannot be read: its outcome is unknown to the caller.
 pub(super) fn made_and_not_told(failure: &Failure) -> Failure {
     if *failure == Failure::SessionLost {
@@ -107,12 +113,7 @@ impl Seat {
                                 done on the next one: nothing was changed";
                     return Err(Refusal::Other(text.to_owned()).into());
                 }
-                Some(Happened::No) if sent == ATTEMPTS => {
-                    let text = format!(
-                        "the connection was lost with it {ATTEMPTS} times: nothing was changed"
-                    );
-                    return Err(Refusal::Other(text).into());
-                }
+                Some(Happened::No) if sent == ATTEMPTS => return Err(lost_too_often()),
                 Some(Happened::No) => {}
             }
             sent += 1;

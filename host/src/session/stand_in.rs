@@ -69,6 +69,11 @@ impl StandIn {
         self.server.state().lost = count;
     }
 
+    /// With so many creates from now on the connection is lost before they are carried out.
+    pub(super) fn lose_before(&self, count: usize) {
+        self.server.state().lost_before = count;
+    }
+
     /// From now on no create is answered.
     pub(super) fn fall_silent(&self) {
         self.server.state().is_silent = true;
@@ -135,6 +140,7 @@ struct State {
     watches: Vec<Watched>,
     zxid: i64,
     lost: usize,
+    lost_before: usize,
     is_silent: bool,
     /// What a server shows that is behind.
     shown: Option<Tree>,
@@ -293,6 +299,10 @@ impl Ensemble for Server {
             return std::future::pending().boxed();
         }
         let is_create = creates(&request);
+        if is_create && state.lost_before > 0 {
+            state.lost_before -= 1;
+            return ready(Err(Failure::OutcomeUnknown)).boxed();
+        }
         let answer = state.carry_out(request);
         if is_create && state.is_silent {
             return std::future::pending().boxed();
