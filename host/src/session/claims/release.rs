@@ -86,12 +86,14 @@ impl Seat {
     }
 
     /// What is known of a znode that is about to be deleted. If another client has replaced it, the
-    /// watch of its claim tells; on a server that is behind later than a look after a `sync` would.
+    /// watch of its claim tells; on a server that is behind later than a look after a `sync` would. Where a
+    /// deletion by this participant was sent and not answered, the event of that may not have come yet.
     fn sight(&self, znode: &Znode) -> Sight {
         match self.claims().part(&znode.path) {
             Some(part)
                 if part.czxid == znode.czxid
                     && !part.was_changed
+                    && !part.may_be_gone
                     && part.watch.fired().is_none() =>
             {
                 Sight::Watched
@@ -289,6 +291,8 @@ mod tests {
             assert!(deleting.as_mut().now_or_never().is_none(), "there is no connection");
         }
         assert!(seat.still_holds(&path) && seat.depend(&held).is_some());
+        let znode = seat.own(&path).await.unwrap();
+        assert_eq!(seat.sight(&znode), Sight::Watched);
         stand_in.connect();
         assert!(pin!(seat.multi(writes(), &[])).now_or_never().is_none());
         assert!(
@@ -296,6 +300,7 @@ mod tests {
             "it was sent, and no watch can be relied on to tell first"
         );
         assert!(seat.depend(&held).is_none());
+        assert_eq!(seat.sight(&znode), Sight::None, "another's may have its name by now");
         assert!(seat.has_claim() && stand_in.tree() == [path]);
     }
 
