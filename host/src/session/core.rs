@@ -144,9 +144,9 @@ impl Core {
     /// Makes sure that the session counts from no longer ago than a heartbeat, asking for contact if it
     /// does: before it is said that something is held. Who waited long may be told of its turn by a
     /// server that has lost the others, and what is held right after a long silence would be given up
-    /// at once. Who learned of its turn by an event, too, may be shown its znode, which was gone before that, by
-    /// the next server: asks as well where the session has come to a server that has answered nothing yet
-    /// which has it catch up. The watches of what is gone have fired when this completes.
+    /// at once. Asks as well where the session has come to another server that has answered no write yet: that
+    /// server may be behind an event by which somebody has learned of its turn, and still show a znode that
+    /// was gone before that. The watches of what is gone have fired when this completes.
     ///
     /// # Errors
     /// `SessionLost` if there is none.
