@@ -10,12 +10,14 @@
 //!   and its types
 //! - `values`: JSON to component values and back
 //! - `instance`, `fault`: calls, and how they end
+//! - `refusal`: whether a module takes its config, asked before there is a session
 //! - `scheduler`: the calls' turns and processor time, and what is done for them meanwhile
 //! - `state`, `host_*`, `giving_up`, `convert`, `answer`, `mount`: host calls
 //! - `child_list`: the names that a component takes in batches, and the line of contenders in them
 //! - `limits`, `bucket`, `voice_box`: what a component may use
 //! - `judge`: components that judge what others did
-//! - `witness`: how a simulation sees and cuts short what a component asks
+//! - `witness`: how a simulation sees and cuts short what a component asks, and how a module's own look at
+//!   its config is cut short
 //!
 //! Invariants:
 //! - A component names nothing outside its mount (`mount`).
@@ -46,6 +48,7 @@ mod module;
 mod module_error;
 mod mount;
 mod reflect;
+mod refusal;
 mod scheduler;
 mod scope;
 mod sections;
@@ -72,6 +75,7 @@ pub use limits::Limits;
 pub use module::{Arguments, Configuration, Module};
 pub use module_error::ModuleError;
 pub use mount::{Mount, PathError};
+pub use refusal::config_refusal;
 pub use scope::OperationScope;
 pub use sections::custom_section;
 pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance, Voice};

@@ -58,6 +58,7 @@ mod tickets;
 mod timing;
 mod traffic;
 mod turns;
+mod unconnected;
 mod watch;
 mod watched;
 mod writes;
@@ -76,4 +77,5 @@ pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Writte
 pub use seat::{Owner, Seat, SeatLimits};
 pub use state::{SessionLoss, SessionState};
 pub use timing::Timing;
+pub use unconnected::unconnected;
 pub use watch::{Event, Kin, Watch};

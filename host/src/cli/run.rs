@@ -44,7 +44,8 @@ impl Arguments {
             .map_err(|error| Failure::Module(format!("cannot become a subreaper: {error}")))?;
         let runtime = runtime()?;
         let _entered = runtime.enter();
-        let Some((loaded, mut prepared)) = load(&self.config, printer)? else {
+        let loading = load(&self.config, printer);
+        let Some((loaded, mut prepared)) = runtime.block_on(loading)? else {
             return Ok(ExitCode::from(exit::CONFIG));
         };
         for name in prepared.idle().filter(|_| !prepared.serves_apps()) {
@@ -117,11 +118,18 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 /// Loads and checks a config; none if it has errors, which are printed.
-pub(super) fn load(path: &Path, printer: &Printer) -> Result<Option<(Loaded, Prepared)>, Failure> {
+///
+/// # Cancellation
+/// Nothing is left.
+pub(super) async fn load(
+    path: &Path,
+    printer: &Printer,
+) -> Result<Option<(Loaded, Prepared)>, Failure> {
     let loaded = match Config::load(path) {
         Ok(loaded) => loaded,
         Err(damaged) => {
             let more = daemon::findings_about_modules(&damaged)
+                .await
                 .map_err(|error| Failure::Config(error.to_string()))?;
             print_findings(printer, &damaged.errors.and(more));
             return Ok(None);
@@ -130,7 +138,7 @@ pub(super) fn load(path: &Path, printer: &Printer) -> Result<Option<(Loaded, Pre
     for warning in &loaded.warnings {
         printer.remark(&warning.to_string());
     }
-    match Prepared::new(&loaded) {
+    match Prepared::new(&loaded).await {
         Ok(prepared) => Ok(Some((loaded, prepared))),
         Err(PrepareError::Config(errors)) => {
             print_findings(printer, &errors);

@@ -12,7 +12,8 @@ use super::run::load;
 
 /// Check a config file and the modules it names, without connecting to anything.
 ///
-/// Reports every error at once, with line and column. Exits with 78 if there is one.
+/// Each module is asked whether it takes its config. Reports every error at once, with line and column.
+/// Exits with 78 if there is one.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok validate wok.toml\n  wok validate --output json wok.toml")]
 pub(super) struct Arguments {
@@ -25,7 +26,8 @@ impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         let runtime = super::run::runtime()?;
         let _entered = runtime.enter();
-        let Some((loaded, prepared)) = load(&self.config, printer)? else {
+        let loading = load(&self.config, printer);
+        let Some((loaded, prepared)) = runtime.block_on(loading)? else {
             return Ok(ExitCode::from(exit::CONFIG));
         };
         let recipes: Vec<&str> =

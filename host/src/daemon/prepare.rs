@@ -6,9 +6,10 @@ use crate::api::Served;
 use crate::base::{self, Base, BaseOptions, LoadError, Sessions};
 use crate::config::{self, ConfigErrors, Damaged, Finding, ForModule, Loaded, Places, Recipe};
 use crate::epochs::Epochs;
-use crate::guest::values::{Segment, ValueErrors};
+use crate::guest::values::{Segment, ValueErrors, error_in_words};
 use crate::guest::{
     Arguments, Configuration, Engine, EngineError, EngineOptions, Limits, Module, Mount, Pace,
+    config_refusal,
 };
 use crate::holding::Kept;
 use crate::modules::{ModuleSource, SourceError};
@@ -40,11 +41,15 @@ pub enum PrepareError {
 }
 
 impl Prepared {
-    /// Loads every module and checks everything that the config says of it. Connects to nothing.
+    /// Loads every module, checks everything that the config says of it, and asks the module whether it
+    /// takes its own config. Connects to nothing.
     ///
     /// # Errors
     /// Every error of the file, or what the host lacks.
-    pub fn new(loaded: &Loaded) -> Result<Self, PrepareError> {
+    ///
+    /// # Cancellation
+    /// Nothing is left.
+    pub async fn new(loaded: &Loaded) -> Result<Self, PrepareError> {
         let config = &loaded.config;
         let base = Base::new(BaseOptions {
             participants: config.engine.participants,
@@ -65,7 +70,11 @@ impl Prepared {
             let base = prepared.epochs.base();
             let load_by = |source: &ModuleSource, pin: Option<&_>| base.load(source, pin);
             let module = load(&loaded.places, name, &recipe.module, &recipe.sha256, load_by);
-            match module.and_then(|module| agree(&loaded.places, recipe, module)) {
+            let agreed = match module {
+                Ok(module) => agree(&loaded.places, recipe, module).await,
+                Err(wrong) => Err(wrong),
+            };
+            match agreed {
                 Ok((join, kept)) => {
                     prepared.epochs.load(join);
                     prepared.kept.extend(kept);
@@ -117,7 +126,10 @@ fn served(recipe: &Recipe) -> (String, Served) {
 ///
 /// # Errors
 /// The host lacks something.
-pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineError> {
+///
+/// # Cancellation
+/// Nothing is left.
+pub async fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineError> {
     let Damaged { recipes, places, .. } = damaged;
     if recipes.is_empty() {
         return Ok(Vec::new());
@@ -130,27 +142,32 @@ pub fn findings_about_modules(damaged: &Damaged) -> Result<Vec<Finding>, EngineE
         cache: base::user_cache(),
         pace: Pace::Clock,
     })?;
-    let wrong = recipes.iter().map(|recipe| {
+    let mut wrong = Vec::new();
+    for recipe in recipes {
         let load_by = |source: &ModuleSource, pin: Option<&_>| base::load(&engine, source, pin);
         match load(places, &recipe.recipe, &recipe.module, &recipe.sha256, load_by) {
-            Ok(module) => disagreements(places, recipe, &module),
-            Err(findings) => findings,
+            Ok(module) => wrong.extend(disagreements(places, recipe, &module).await),
+            Err(findings) => wrong.extend(findings),
         }
-    });
-    Ok(wrong.flatten().collect())
+    }
+    Ok(wrong)
 }
 
 /// What is wrong between a module and those parts of a recipe that can be understood.
-fn disagreements(places: &Places, recipe: &ForModule, module: &Module) -> Vec<Finding> {
+async fn disagreements(places: &Places, recipe: &ForModule, module: &Module) -> Vec<Finding> {
     let ForModule { recipe: name, config, call, arguments: given, .. } = recipe;
-    let config = config.as_ref().map(|config| configuration(places, name, config, module).err());
+    let config = match config {
+        // Its own limits may be among what cannot be understood.
+        Some(config) => configuration(places, name, config, module, Limits::default()).await.err(),
+        None => None,
+    };
     let arguments = call.as_ref().map(|call| match given {
         Some(given) => arguments_of(places, name, (call, given), module).err(),
         // Arguments that cannot be understood say nothing about the operation's name.
         None if module.interface().operation(call).is_some() => None,
         None => arguments_of(places, name, (call, &serde_json::Value::Null), module).err(),
     });
-    [config, arguments].into_iter().flatten().flatten().flatten().collect()
+    [config, arguments.flatten()].into_iter().flatten().flatten().collect()
 }
 
 fn load(
@@ -182,13 +199,14 @@ fn load(
 
 /// Checks what the config says of a recipe against its module. Answers what it takes to join it
 /// and, for a recipe with a `run`, what is to be done with a participant of it.
-fn agree(
+async fn agree(
     places: &Places,
     recipe: &Recipe,
     module: Module,
 ) -> Result<(Join, Option<Kept>), Vec<Finding>> {
     let name = recipe.name.as_str();
-    let configuration = configuration(places, name, &recipe.config, &module);
+    let limits = recipe.limits.of_guest();
+    let configuration = configuration(places, name, &recipe.config, &module, limits).await;
     let arguments = recipe.run.as_ref();
     let arguments =
         arguments.map(|run| arguments_of(places, name, (&run.call, &run.arguments), &module));
@@ -209,14 +227,30 @@ fn agree(
     Ok((join, kept))
 }
 
-fn configuration(
+/// A config that has the types of its module, and that the module does not refuse.
+async fn configuration(
     places: &Places,
     name: &str,
     config: &serde_json::Value,
     module: &Module,
+    limits: Limits,
 ) -> Result<Configuration, Vec<Finding>> {
-    let checked = module.configuration(Some(config));
-    checked.map_err(|errors| value_findings(places, &["recipes", name], &errors))
+    let fitting = module.configuration(Some(config));
+    let fitting = fitting.map_err(|errors| value_findings(places, &["recipes", name], &errors))?;
+    match config_refusal(module, &fitting, limits, base::owner(name)).await {
+        None => Ok(fitting),
+        Some(error) => Err(vec![refused(places, name, &error_in_words(&error))]),
+    }
+}
+
+/// What a module says of a config that it refuses.
+fn refused(places: &Places, name: &str, why: &str) -> Finding {
+    // Stock recipes, and recipes made after them, begin with the key that is wrong. Where it is no key,
+    // the place is that of the config.
+    let (key, _) = why.split_once(':').unwrap_or_default();
+    let message = format!("`recipes.{name}.config`: the module refuses it: {why}");
+    let remedy = "see `wok inspect` for what the module takes";
+    places.error_at(&["recipes", name, "config", key], message, remedy)
 }
 
 /// The arguments of a call: an operation, and what is given to it.

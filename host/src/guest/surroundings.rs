@@ -32,7 +32,7 @@ pub struct Surroundings {
     pub time: Arc<dyn TimeAndChance>,
     /// What it may use.
     pub limits: Limits,
-    /// Who sees what it asks; nobody but in a simulation.
+    /// Who sees what it asks; nobody where it takes part for an app.
     pub witness: Option<Arc<dyn Witness>>,
 }
 

@@ -1,4 +1,5 @@
-//! Who sees a component's host calls: a simulation, which records them and may cut them short.
+//! Who sees a component's host calls: a simulation, which records them and may cut them short; and who asks
+//! a module about its config before there is a session.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Values through a real component.
 
 use serde_json::{Value, json};
-use wok::guest::{Answer, Fault, Instance};
+use wok::guest::{Answer, Fault, Instance, Limits, config_refusal};
 
-use crate::sandbox::{Sandbox, module};
+use crate::sandbox::{PATIENCE, Sandbox, module};
 
 async fn echo(instance: &mut Instance, operation: &str, body: &Value) -> Answer {
     let arguments = module("echo").arguments(operation, body).unwrap();
@@ -111,4 +111,20 @@ async fn a_config_is_taken_refused_by_the_module_or_wrong() {
         module("echo").configuration(None).unwrap_err().to_string(),
         "config.name: missing; expected a string"
     );
+}
+
+#[tokio::test]
+async fn a_module_is_asked_whether_it_takes_its_config_without_a_session() {
+    for (guest, config, refusal) in [
+        ("echo", json!({ "name": "x" }), None),
+        ("echo", json!({ "name": "x", "refuse": "not today" }), Some(json!("not today"))),
+        // It waits for a znode, so only its participant can tell what becomes of it.
+        ("hostile", json!({ "waits": true }), None),
+    ] {
+        let module = module(guest);
+        let fitting = module.configuration(Some(&config)).unwrap();
+        let asking = config_refusal(&module, &fitting, Limits::default(), "a test".to_owned());
+        let told = tokio::time::timeout(PATIENCE, asking).await.expect("it is asked for ever");
+        assert_eq!(told, refusal, "{guest} with {config}");
+    }
 }

@@ -176,6 +176,58 @@ mount = "/e"
 }
 
 #[tokio::test]
+async fn what_a_module_refuses_is_told_with_its_place_and_in_its_own_words() -> Result<()> {
+    check(
+        r#"
+[zookeeper]
+connect = "zk1"
+acl = "open"
+
+[recipes.jobs]
+module = "queue"
+mount = "/a"
+config = { delivery = "at-least-once", max-attempts = »0 }
+
+[recipes.start]
+module = "double-barrier"
+mount = "/b"
+
+[recipes.start.config]
+size = »0
+"#,
+        &[
+            &("`recipes.jobs.config`: the module refuses it: max-attempts: 0", "wok inspect"),
+            &(
+                "`recipes.start.config`: the module refuses it: size: 0 is not from 1",
+                "wok inspect",
+            ),
+        ],
+    )
+    .await
+}
+
+#[tokio::test]
+async fn errors_of_the_file_do_not_hide_what_a_module_refuses() -> Result<()> {
+    check(
+        r#"
+[zookeeper]
+connect = "zk1"
+»session_timeout = "4s"
+
+[recipes.jobs]
+module = "queue"
+mount = "/a"
+config = { max-attempts = »0 }
+"#,
+        &[
+            &("unknown key `session_timeout`", "did you mean `session-timeout`?"),
+            &("the module refuses it: max-attempts: 0 is not from 1 to", "wok inspect"),
+        ],
+    )
+    .await
+}
+
+#[tokio::test]
 async fn errors_of_the_file_do_not_hide_those_of_its_modules() -> Result<()> {
     check(
         r#"

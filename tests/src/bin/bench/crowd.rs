@@ -166,17 +166,17 @@ async fn counter(address: &str, name: &str) -> Result<f64> {
 }
 
 /// As a user has it: nothing but the servers and the recipe is configured.
-fn prepared(address: &str) -> Result<Epochs> {
+async fn prepared(address: &str) -> Result<Epochs> {
     let text = format!(
         "[zookeeper]\nconnect = \"{address}\"\nacl = \"open\"\n\
          [recipes.orders]\nmodule = \"lock\"\nmount = \"{MOUNT}\"\n"
     );
     let loaded = Config::parse(&text, Path::new("wok.toml"))?;
-    Ok(Prepared::new(&loaded)?.into_epochs())
+    Ok(Prepared::new(&loaded).await?.into_epochs())
 }
 
 async fn wok(address: &str) -> Result<Value> {
-    let epochs = prepared(address)?;
+    let epochs = prepared(address).await?;
     let module = epochs.recipes().next().context("one recipe")?.module.clone();
     let arguments = |operation: &str| module.arguments(operation, &Value::Null);
     let (acquire, release) = (arguments("acquire")?, arguments("release")?);
