@@ -177,12 +177,21 @@ impl Epochs {
         self.attendants.spawn("session's attendant", attendant);
     }
 
-    /// Waits until a session is open. False if no other one comes.
+    /// Waits until a session is open that is not in doubt. False if no other one comes.
     ///
     /// # Cancellation
     /// Nothing is lost.
     pub async fn until_open(&self) -> bool {
         self.open.until_one().await
+    }
+
+    /// Waits until it is known of a session that it goes on, or of all that they are lost. Completes at once
+    /// where none is open.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub async fn until_certain(&self) {
+        self.open.until_certain().await;
     }
 
     /// Cancelled when no other session comes, and those that are open are to be left.

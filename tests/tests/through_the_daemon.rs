@@ -64,9 +64,13 @@ mount = "{path}"
         Ok(Daemon { _directory: directory, socket, running, path })
     }
 
-    async fn until_ready(&self) -> Result<()> {
+    fn client(&self) -> Client {
         let socket = Socket::new(Some(self.socket.clone()));
-        let client = Client::new(socket, Tasks::on(Handle::current()));
+        Client::new(socket, Tasks::on(Handle::current()))
+    }
+
+    async fn until_ready(&self) -> Result<()> {
+        let client = self.client();
         eventually("the daemon to have a session", async || {
             Ok(client.get::<Value>("/readyz").await.ok().map(drop))
         })
@@ -532,6 +536,32 @@ async fn a_daemon_without_a_session_is_waited_for_and_that_is_said_once() -> Res
         assert!(ended.stdout.ends_with(said), "{ended:?}");
         assert_eq!(ended.stderr.matches("trying for").count(), 1, "{}", ended.stderr);
     }
+    Ok(())
+}
+
+/// What begins while the session is in doubt is not lost with the session: nothing of it was sent.
+#[tokio::test]
+async fn a_call_that_begins_while_the_session_is_in_doubt_outlives_the_session() -> Result<()> {
+    let mut server = Server::start(Options::default()).await?;
+    let daemon = Daemon::at(server.address()).await?;
+    daemon.until_ready().await?;
+    // With a claim on it the session is given up at its deadline.
+    let holder = daemon.hold("echo held; exec sleep 600")?.start()?;
+    holder.wait_for_text("held").await?;
+    let client = daemon.client();
+    server.kill();
+    eventually("a session that is not certain", async || {
+        let host: Value = client.get("/v1/host").await?;
+        Ok((host["sessions"][0]["state"] != "connected").then_some(()))
+    })
+    .await?;
+    let patient = ["--connect-timeout", "1h"];
+    let call = daemon.wok(["call", "orders", "contenders"])?.args(patient).start()?;
+    call.wait_for_text("trying for 1h").await?;
+    assert_eq!(holder.ended().await?.code(), Some(76));
+    server.restart().await?;
+    let ended = call.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
     Ok(())
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::attendance::{Attendance, Attendances, Attending};
@@ -15,6 +17,10 @@ use crate::logbook::Logbook;
 use crate::participant::{Join, Presence};
 use crate::registry::{App, By, Member};
 use crate::tasks::Tasks;
+
+/// How long an app waits that joins while the session is in doubt. A host that has lost one server finds
+/// another one sooner; then the app hears that nothing was done, rather than nothing.
+const DOUBT: Duration = Duration::from_secs(2);
 
 /// A recipe, as the API serves it.
 #[derive(Debug, Clone)]
@@ -57,6 +63,21 @@ impl Desk {
                 caller.in_words()
             ))),
         }
+    }
+
+    /// Waits until newcomers can be seated on a session, where those that are open are in doubt: what joins
+    /// then and is lost with the session has come for nothing, and cannot tell so. `deadline` is the app's.
+    ///
+    /// # Errors
+    /// They still are.
+    pub(super) async fn until_certain(&self, deadline: Option<Instant>) -> Result<(), Problem> {
+        let limit = Instant::now() + DOUBT;
+        let limit = deadline.map_or(limit, |deadline| deadline.min(limit));
+        timeout_at(limit, self.epochs.until_certain()).await.map_err(|_| {
+            Problem::unavailable(
+                "the session with ZooKeeper is in doubt, and nothing was done: try again",
+            )
+        })
     }
 
     /// Has an app join, until it is attended to by [`attend`](super::attendance::attend).

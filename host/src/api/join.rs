@@ -90,6 +90,7 @@ pub(super) async fn join(
         let attendance = attendance.with_lease(lease.map(Lease::new));
         if options.dependent { attendance.with_dependence() } else { attendance }
     };
+    desk.until_certain(opening.as_ref().and_then(|opening| opening.deadline)).await?;
     let mut attending = desk.enter(recipe, &app, owner, with).await?;
     let attendance = Arc::clone(&attending.attendance);
     if detached {

@@ -83,6 +83,7 @@ pub(super) async fn of_recipe(
     let arguments = arguments(&join.module, &operation, &given)?;
     let app = app_of(&caller, None)?;
     let owner = owner_of(join, &app);
+    desk.until_certain(deadline).await?;
     let attending = desk.enter(recipe, &app, owner, |attendance| attendance).await?;
     let attendance = Arc::clone(&attending.attendance);
     // Whatever becomes of this request, the participant leaves.

@@ -82,7 +82,8 @@ impl DaemonCall {
         }
     }
 
-    /// Joins, and tries for `--connect-timeout` while the daemon has no session. Says once that it waits.
+    /// Joins, and tries for `--connect-timeout` while the daemon has no session, or none that is not in
+    /// doubt. Says once that it waits.
     async fn join_when_connected(
         &self,
         client: &Client,
@@ -102,20 +103,20 @@ impl DaemonCall {
             if !is_unavailable(&error) {
                 return Err(self.not_joined(client, error).await);
             }
-            if has_session(client).await {
+            let Some(lack) = lacks_session(client).await else {
                 // It came in between, unless the daemon refuses for another reason.
                 if had_session {
                     return Err(error.into());
                 }
                 had_session = true;
                 continue;
-            }
+            };
             had_session = false;
             if start.elapsed() + AGAIN >= self.connect_timeout {
-                return Err(self.given_up());
+                return Err(self.given_up(lack));
             }
             if !is_told {
-                printer.connecting(NO_SESSION, self.connect_timeout);
+                printer.connecting(lack, self.connect_timeout);
                 is_told = true;
             }
             tokio::time::sleep(left.map_or(AGAIN, |left| left.min(AGAIN))).await;
@@ -142,14 +143,14 @@ impl DaemonCall {
         Some(over.saturating_duration_since(Instant::now()))
     }
 
-    fn given_up(&self) -> Failure {
+    fn given_up(&self, lack: &str) -> Failure {
         let tried = match self.connect_timeout {
             Duration::ZERO => String::new(),
             limit => {
                 format!("; tried for {}: wait longer with --connect-timeout", spell_duration(limit))
             }
         };
-        Failure::Unreachable(format!("{NO_SESSION}, and `wok logs` says why{tried}"))
+        Failure::Unreachable(format!("{lack}, and `wok logs` says why{tried}"))
     }
 
     /// Why the daemon refuses, or that it is not there.
@@ -253,16 +254,29 @@ impl DaemonCall {
 /// What is said while the daemon has no session.
 const NO_SESSION: &str = "the daemon has no session with ZooKeeper";
 
-/// Whether the daemon cannot serve the call now: it has no session or no place, or it is ending.
+/// What is said while it has lost contact on those that it has.
+const IN_DOUBT: &str = "the daemon's session with ZooKeeper is in doubt";
+
+/// Whether the daemon cannot serve the call now: it has no session, only one in doubt or no place, or it is
+/// ending. Nothing was done then.
 fn is_unavailable(error: &ClientError) -> bool {
     matches!(error, ClientError::Host(HostError { kind, .. }) if kind == "unavailable")
 }
 
-/// Whether the daemon has a session. One that does not say so is not waited for.
-async fn has_session(client: &Client) -> bool {
-    let host: Result<Value, _> = client.get(&path(["host"])).await;
-    let sessions = host.ok().and_then(|it| it.get("sessions")?.as_array().cloned());
-    sessions.is_none_or(|all| all.iter().any(|it| it.get("state") != Some(&json!("lost"))))
+/// Why the daemon has no session to join on, if it has none. One that does not say so is not waited for.
+async fn lacks_session(client: &Client) -> Option<&'static str> {
+    let host: Value = client.get(&path(["host"])).await.ok()?;
+    lack(host.get("sessions")?.as_array()?)
+}
+
+/// The same, of the sessions that a daemon tells.
+fn lack(sessions: &[Value]) -> Option<&'static str> {
+    let is_any = |wanted| sessions.iter().any(|it| it.get("state") == Some(&json!(wanted)));
+    match (is_any("connected"), is_any("suspended")) {
+        (true, _) => None,
+        (false, true) => Some(IN_DOUBT),
+        (false, false) => Some(NO_SESSION),
+    }
 }
 
 /// Completes at that time, if there is one.
@@ -302,6 +316,17 @@ pub(super) async fn leave(joined: Joined) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_session_in_doubt_is_none_to_join_on() {
+        let told = |states: &[&str]| {
+            lack(&states.iter().map(|state| json!({ "state": state })).collect::<Vec<_>>())
+        };
+        assert_eq!(told(&["suspended", "connected"]), None);
+        assert_eq!(told(&["lost", "suspended"]), Some(IN_DOUBT));
+        assert_eq!(told(&["lost"]), Some(NO_SESSION));
+        assert_eq!(told(&[]), Some(NO_SESSION));
+    }
 
     #[test]
     fn a_recipe_that_is_not_there_is_told_by_those_that_are() {

@@ -9,8 +9,8 @@ use super::open_sessions::{Epoch, OpenSessions};
 /// strikes it out, and closes it when those that were on it have let go of what they held.
 pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration) {
     let session = format!("{:#x}", epoch.session.id());
-    // Cancel-safe, all of them: a loss stays lost, and `until_dismissed` completes in the same poll in
-    // which it strikes the session out.
+    // Cancel-safe, all of them: a loss stays lost, who looks again looks for themselves, and
+    // `until_dismissed` completes in the same poll in which it strikes the session out.
     tokio::select! {
         biased;
         loss = epoch.session.until_lost() => {
@@ -21,6 +21,7 @@ pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration
             epoch.over.cancel();
             epoch.session.until_let_go().await;
         }
+        never = tell_doubt(&open, &epoch) => never,
         () = until_dismissed(&open, &epoch, idle) => {
             tracing::info!(session, "closing a session that nobody uses");
         }
@@ -30,6 +31,19 @@ pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration
     epoch.over.cancel();
     epoch.session.close().await;
     tracing::info!(session, "session ended");
+}
+
+/// Has those who wait for a session look again whenever this one is in doubt or is not any more.
+async fn tell_doubt(open: &OpenSessions, epoch: &Epoch) {
+    let mut state = epoch.session.state();
+    loop {
+        // Once before the first change: there may have been one before this was begun.
+        open.look_again();
+        if state.changed().await.is_err() {
+            // The session is gone, and its loss is told.
+            return std::future::pending().await;
+        }
+    }
 }
 
 /// Completes when nobody has been on the session for that time, others are open, and it is not among

@@ -100,7 +100,7 @@ impl Epochs {
     }
 
     /// Starts a participant of a recipe on one of the sessions. If all of them are full, another one
-    /// is opened first. Its room is reserved before anything of it is created, so that it is not
+    /// is opened first; if all of them are in doubt, it waits until one is not, or they are lost. Its room is reserved before anything of it is created, so that it is not
     /// refused in the middle of an operation. `owner` is what other contenders are told of it.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Epochs {
             Seating::Seated(epoch, seat) => (epoch, *seat),
             Seating::NoSession => return Err(JoinError::NoSession),
             // Boxed, as it is rare: a future has room for every branch.
-            Seating::Full { .. } => Box::pin(self.seat_on_another(recipe)).await?,
+            Seating::InDoubt | Seating::Full { .. } => Box::pin(self.seat_later(recipe)).await?,
         };
         let tasks = self.base.tasks();
         let mut join = recipe.clone();
@@ -136,14 +136,21 @@ impl Epochs {
         Ok(Joined { participant, follower, epoch })
     }
 
-    async fn seat_on_another(&self, recipe: &Join) -> Result<(Epoch, Seat), JoinError> {
+    /// Waits until the sessions that are open are not in doubt any more, and opens another one if they are
+    /// full.
+    async fn seat_later(&self, recipe: &Join) -> Result<(Epoch, Seat), JoinError> {
         let seated = async {
+            self.open.until_certain().await;
             // One at a time: those who wait here find room on the session that is opened meanwhile.
             let mut widening = self.widening.lock().await;
             loop {
                 let (open, reason) = match self.open.seat(recipe) {
                     Seating::Seated(epoch, seat) => return Ok((epoch, *seat)),
                     Seating::NoSession => return Err(JoinError::NoSession),
+                    Seating::InDoubt => {
+                        self.open.until_certain().await;
+                        continue;
+                    }
                     Seating::Full { open, reason } => (open, reason),
                 };
                 if open >= self.base.sessions().most as usize {

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::participant::Join;
-use crate::session::{Failure, Seat, Session};
+use crate::session::{Failure, Seat, Session, SessionState};
 
 /// A session epoch: one session, from the connect to the loss or to the host's end.
 #[derive(Debug, Clone)]
@@ -20,6 +20,12 @@ pub struct Epoch {
 impl Epoch {
     fn is(&self, other: &Epoch) -> bool {
         Arc::ptr_eq(&self.session, &other.session)
+    }
+
+    /// Whether newcomers are seated on it. Nothing is sent for them while it is in doubt, and if it is
+    /// lost then, they have come for nothing.
+    fn is_certain(&self) -> bool {
+        *self.session.state().borrow() == SessionState::Connected
     }
 }
 
@@ -52,6 +58,8 @@ pub(super) enum Seating {
         /// What one of them said.
         reason: Failure,
     },
+    /// Those that are open are in doubt.
+    InDoubt,
     /// None is open.
     NoSession,
 }
@@ -112,12 +120,27 @@ impl OpenSessions {
         })
     }
 
-    /// Waits until one is open. False if no other one comes.
+    /// Waits until one is open that is not in doubt. False if no other one comes.
     pub(super) async fn until_one(&self) -> bool {
         let mut state = self.state.subscribe();
-        let settled = state.wait_for(|state| state.is_last || state.live().next().is_some()).await;
+        let settled =
+            state.wait_for(|state| state.is_last || state.certain().next().is_some()).await;
         // The sender is here, so it is not closed.
         settled.is_ok_and(|state| !state.is_last)
+    }
+
+    /// Waits until it is known of one of those that are open that it goes on, or of all that they are lost.
+    pub(super) async fn until_certain(&self) {
+        let is_known = |state: &State| {
+            state.is_last || state.certain().next().is_some() || state.live().next().is_none()
+        };
+        // The sender is here, so it is not closed.
+        self.state.subscribe().wait_for(is_known).await.ok();
+    }
+
+    /// Has those who wait look again, as a session is in doubt or is not any more.
+    pub(super) fn look_again(&self) {
+        self.state.send_modify(|_| {});
     }
 
     /// Waits until none is open.
@@ -149,18 +172,23 @@ impl OpenSessions {
 }
 
 impl State {
-    /// Those that newcomers can be seated on.
+    /// Those that are not known to be lost.
     fn live(&self) -> impl Iterator<Item = &Epoch> {
         let is_live = |epoch: &&Epoch| !epoch.over.is_cancelled() && !epoch.session.is_lost();
         self.epochs.iter().filter(is_live)
     }
 
+    /// Those that newcomers can be seated on.
+    fn certain(&self) -> impl Iterator<Item = &Epoch> {
+        self.live().filter(|epoch| epoch.is_certain())
+    }
+
     fn seat(&self, join: &Join) -> Seating {
         let mount = join.mount.path();
         let has_company = |epoch: &&Epoch| epoch.session.has_joined_at(mount);
-        let (with, without): (Vec<_>, Vec<_>) = self.live().partition(has_company);
-        let open = with.len() + without.len();
-        let mut seating = Seating::NoSession;
+        let (with, without): (Vec<_>, Vec<_>) = self.certain().partition(has_company);
+        let open = self.live().count();
+        let mut seating = if open == 0 { Seating::NoSession } else { Seating::InDoubt };
         for epoch in with.into_iter().chain(without) {
             match epoch.session.join(mount, join.seat) {
                 Ok(seat) => return Seating::Seated(epoch.clone(), Box::new(seat)),
