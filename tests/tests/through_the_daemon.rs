@@ -19,7 +19,7 @@ use wok::client::{Client, Socket};
 use wok::tasks::Tasks;
 use wok_tests::admin::Admin;
 use wok_tests::patience::eventually;
-use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream};
+use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream, wok_binary};
 use wok_tests::zookeeper::{self, Options, Server};
 use wok_tests::{scratch, stubborn};
 
@@ -535,6 +535,27 @@ async fn a_daemon_without_a_session_is_waited_for_and_that_is_said_once() -> Res
         assert_eq!(ended.code(), Some(0), "{ended:?}");
         assert!(ended.stdout.ends_with(said), "{ended:?}");
         assert_eq!(ended.stderr.matches("trying for").count(), 1, "{}", ended.stderr);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_followed_for_a_reader_ends_with_the_reader() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let holder = daemon.hold("echo held; exec sleep 600")?.start()?;
+    holder.wait_for_text("held").await?;
+    let participants: Value = daemon.client().get("/v1/participants").await?;
+    let id = participants["participants"][0]["participant"].as_str().context("the holder")?;
+    // That it has joined and that it holds. Nothing more is told, so neither finds out by writing.
+    for (followed, lines) in [(format!("events {id}"), 2), ("logs -f -n 1".to_owned(), 1)] {
+        let script = format!("\"$WOK\" {followed} --socket \"$DAEMON\" | head -n {lines}");
+        let piped = Program::shell(&script)
+            .env("WOK", wok_binary()?)
+            .env("DAEMON", &daemon.socket)
+            .run()
+            .await?;
+        assert_eq!((piped.code(), piped.stdout.lines().count()), (Some(0), lines), "{piped:?}");
+        assert_eq!(piped.stderr, "", "{followed}");
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `wok events`: what the participants of the running daemon tell, as it happens.
 
 use std::io;
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,7 +13,7 @@ use super::colour::{Colour, Paint};
 use super::exit::Failure;
 use super::output::{Output, Printer};
 use super::ps::short_id;
-use super::stdout::Reader;
+use super::stdout::{self, Reader};
 use super::told;
 use crate::client::{Client, ClientError, Event, Participants, Told, path};
 use crate::plain_text;
@@ -88,8 +89,14 @@ async fn follow(
     printer: &Printer,
 ) -> Result<ExitCode, Failure> {
     let (mut lines, paint) = (client.lines(path).await?, Paint::of(&io::stdout()));
-    let mut has_ended = false;
-    while let Some(line) = lines.next().await? {
+    let (mut has_ended, mut unread) = (false, pin!(stdout::until_unread()));
+    loop {
+        // Both are cancel-safe: a line stays queued, and a reader that has gone does not come back.
+        let line = tokio::select! {
+            line = lines.next() => line?,
+            () = &mut unread => return Ok(ExitCode::SUCCESS),
+        };
+        let Some(line) = line else { break };
         let told = Told::read(&line).map_err(|error| ClientError::NotOurs {
             socket: client.socket().clone(),
             what: error.to_string(),

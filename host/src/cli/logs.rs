@@ -1,6 +1,7 @@
 //! `wok logs`: the running daemon's log.
 
 use std::io;
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -12,7 +13,7 @@ use super::daemon_call::unknown_recipe;
 use super::events::one_line;
 use super::exit::Failure;
 use super::output::{Output, Printer};
-use super::stdout::Reader;
+use super::stdout::{self, Reader};
 use crate::client::{Client, ClientError};
 
 /// Show the log of the running daemon, whatever its standard error leads to.
@@ -67,7 +68,14 @@ async fn show(
     printer: &Printer,
 ) -> Result<Reader, Failure> {
     let (mut lines, paint) = (client.lines(path).await?, Paint::of(&io::stdout()));
-    while let Some(line) = lines.next().await? {
+    let mut unread = pin!(stdout::until_unread());
+    loop {
+        // Both are cancel-safe: a line stays queued, and a reader that has gone does not come back.
+        let line = tokio::select! {
+            line = lines.next() => line?,
+            () = &mut unread => return Ok(Reader::Gone),
+        };
+        let Some(line) = line else { return Ok(Reader::There) };
         let line: Map<String, Value> = serde_json::from_slice(&line).map_err(|error| {
             ClientError::NotOurs { socket: client.socket().clone(), what: error.to_string() }
         })?;
@@ -86,7 +94,6 @@ async fn show(
             return Ok(Reader::Gone);
         }
     }
-    Ok(Reader::There)
 }
 
 /// A stream that goes on says now and then that it is alive.

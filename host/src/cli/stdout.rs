@@ -3,8 +3,12 @@
 //! A reader that has closed it does not want to know. Any other failure, such as a full disk, loses
 //! what was asked for, so it is kept here and told when the command ends.
 
+use std::future::pending;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// The first failure that is not the reader's.
 static FAILED: OnceLock<io::Error> = OnceLock::new();
@@ -31,6 +35,30 @@ pub(super) fn write(bytes: &[u8]) -> Reader {
 /// Writes a line.
 pub(super) fn say(line: &str) -> Reader {
     write(format!("{line}\n").as_bytes())
+}
+
+/// Completes when nobody reads standard output any more, where that shows before something is written: of a
+/// pipe, a socket or a terminal.
+///
+/// # Cancellation
+/// Nothing is lost.
+pub(super) async fn until_unread() {
+    #[allow(
+        deprecated,
+        reason = "deprecated for descriptors that change while they are registered, and this one \
+                  does not; what is to follow it is unsafe"
+    )]
+    let registered = AsyncFd::with_interest(io::stdout(), Interest::WRITABLE);
+    // A file, or the null device, takes whatever is written.
+    let Ok(stdout) = registered else { return pending().await };
+    // An error is the end of the runtime, and of who waits here.
+    while let Ok(mut ready) = stdout.writable().await {
+        if ready.ready().is_write_closed() {
+            return;
+        }
+        ready.clear_ready();
+    }
+    pending().await
 }
 
 /// Keeps in mind why something could not be written.
