@@ -27,7 +27,7 @@ pub(super) async fn of_participant(
     Path((id, part)): Path<(String, String)>,
     Asked(options): Asked<StreamOptions>,
 ) -> Result<Response, Problem> {
-    only("events", &part)?;
+    only("events", &desk, &id, &part)?;
     let alive = options.interval()?;
     let member = desk.member(&id, &caller.credentials)?;
     let (lines, response) = lines();

@@ -64,7 +64,7 @@ pub(super) async fn cancel(
         desk.attendance(&id, &caller.credentials)?.end_dependence();
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    only("operation", &part)?;
+    only("operation", &desk, &id, &part)?;
     desk.attendance(&id, &caller.credentials)?.withdraw();
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -58,7 +58,7 @@ pub(super) async fn renew(
     Asked(NoOptions {}): Asked<NoOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    only("lease", &part)?;
+    only("lease", &desk, &id, &part)?;
     if body::read(request).await? != Value::Null {
         let message = "to renew a lease takes no body: it is as long as the join has said";
         return Err(Problem::bad_request(message));

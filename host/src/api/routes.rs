@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{Path, State};
 use axum::http::header;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
@@ -34,7 +35,8 @@ pub(super) fn router(desk: Arc<Desk>, gate: Option<Arc<Gate>>) -> Router {
             post(operations::of_participant)
                 .get(events::of_participant)
                 .put(participants::renew)
-                .delete(operations::cancel),
+                .delete(operations::cancel)
+                .fallback(no_method),
         )
         .fallback(async || Problem::not_found("there is no such path: see /v1/openapi.json"))
         .method_not_allowed_fallback(async || Problem::method_not_allowed())
@@ -45,24 +47,45 @@ pub(super) fn router(desk: Arc<Desk>, gate: Option<Arc<Gate>>) -> Router {
     gated.layer(middleware::from_fn(unread::read_rest))
 }
 
-/// Refuses a part of a participant that has not this method.
-pub(super) fn only(known: &str, part: &str) -> Result<(), Problem> {
-    match part {
-        _ if part == known => Ok(()),
-        "events" => Err(Problem::other_methods("GET, HEAD, POST")),
-        "lease" => Err(Problem::other_methods("POST, PUT")),
-        "operation" | "dependent" => Err(Problem::other_methods("DELETE, POST")),
-        _ => Err(Problem::other_methods("POST")),
-    }
+/// Refuses a part of a participant that has not the method of `known`.
+pub(super) fn only(known: &str, desk: &Desk, id: &str, part: &str) -> Result<(), Problem> {
+    if part == known { Ok(()) } else { Err(wrong_method(desk, id, part)) }
 }
 
 /// The error for a POST to a part of a participant that is no operation but has other methods. A module may
 /// have an operation of that name, which is called then.
 pub(super) fn no_operation(part: &str) -> Option<Problem> {
+    methods(part).map(|[own, _]| Problem::other_methods(own))
+}
+
+/// A method that no part of a participant has.
+async fn no_method(
+    State(desk): State<Arc<Desk>>,
+    Path((id, part)): Path<(String, String)>,
+) -> Problem {
+    wrong_method(&desk, &id, &part)
+}
+
+/// The error for a method that this part of a participant has not.
+fn wrong_method(desk: &Desk, id: &str, part: &str) -> Problem {
+    let member = desk.epochs.registry().find(id);
+    let join = member.and_then(|member| desk.epochs.recipe(&member.recipe));
+    let is_operation = join.is_some_and(|join| join.module.interface().operation(part).is_some());
+    Problem::other_methods(match methods(part) {
+        Some([_, with_post]) if is_operation => with_post,
+        Some([own, _]) => own,
+        // It can be an operation's name alone.
+        None => "POST",
+    })
+}
+
+/// The methods of a part of a participant that need not be an operation, and the same with that of an
+/// operation of its name.
+fn methods(part: &str) -> Option<[&'static str; 2]> {
     match part {
-        "events" => Some(Problem::other_methods("GET, HEAD")),
-        "lease" => Some(Problem::other_methods("PUT")),
-        "operation" | "dependent" => Some(Problem::other_methods("DELETE")),
+        "events" => Some(["GET, HEAD", "GET, HEAD, POST"]),
+        "lease" => Some(["PUT", "POST, PUT"]),
+        "operation" | "dependent" => Some(["DELETE", "DELETE, POST"]),
         _ => None,
     }
 }

@@ -181,6 +181,32 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
     Ok(())
 }
 
+/// RFC 9110, section 10.2.1.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_methods_that_are_told_are_those_that_there_are() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let mut app = serving.client().stream("/v1/recipes/orders/join", &Value::Null).await?;
+    let joined = app.until("joined").await?;
+    let id = joined["participant"].as_str().context("a participant")?;
+    for (method, part, allow) in [
+        ("POST", "events", "GET, HEAD"),
+        ("DELETE", "events", "GET, HEAD"),
+        ("PATCH", "lease", "PUT"),
+        ("GET", "operation", "DELETE"),
+        ("PUT", "dependent", "DELETE"),
+        ("GET", "release", "POST"),
+    ] {
+        let (mut stream, mut answer) = (UnixStream::connect(serving.socket())?, String::new());
+        let head = format!("{method} /v1/participants/{id}/{part} HTTP/1.1\r\nHost: wok\r\n");
+        stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
+        stream.read_to_string(&mut answer)?;
+        assert!(answer.starts_with("HTTP/1.1 405 "), "{method} {part}: {answer}");
+        assert!(answer.contains(&format!("allow: {allow}\r\n")), "{method} {part}: {answer}");
+    }
+    Ok(())
+}
+
 /// What the page and the OpenAPI document say of them: hyper answers before there is a request.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_http_and_a_head_that_is_too_large_are_refused_without_a_body() -> Result<()> {
