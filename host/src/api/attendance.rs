@@ -3,6 +3,7 @@
 //! A participant lives as long as its app shows that the app lives: by an open stream, by renewing a
 //! lease, or both. It ends as well when the app asks for it, or the host stops.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::pin::Pin;
@@ -21,6 +22,7 @@ use super::problem::Problem;
 use crate::clock::Boottime;
 use crate::config::spell_duration;
 use crate::guest::Arguments;
+use crate::guest::values::error_in_words;
 use crate::participant::{
     Answer, Call, CallError, Ending, Follower, Notice, Participant, Presence,
 };
@@ -29,6 +31,9 @@ use crate::registry::App;
 /// How often a daemon that stops looks whether an app without a stream still holds anything: nothing
 /// announces it to the one who waits for the deadline.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// Why a participant ends whose stream breaks off.
+const CLOSED: &str = "its app has closed the connection, or has ended";
 
 /// A participant of an app.
 #[derive(Debug)]
@@ -44,7 +49,7 @@ pub(super) struct Attendance {
     /// Cancelled to have it leave.
     pub(super) leaving: CancellationToken,
     /// Why it leaves, once it does.
-    why: OnceLock<&'static str>,
+    why: OnceLock<Cow<'static, str>>,
     /// Cancelled when nothing of it is left.
     pub(super) ended: CancellationToken,
     /// Cancelled to withdraw what is under way; the next operation has another.
@@ -116,6 +121,17 @@ impl Attendance {
         }
     }
 
+    /// Has it leave. Of several reasons the first one is told.
+    pub(super) fn end(&self, why: impl Into<Cow<'static, str>>) {
+        self.why.get_or_init(|| why.into());
+        self.leaving.cancel();
+    }
+
+    /// Why it leaves, once it does.
+    fn why(&self) -> Option<&str> {
+        self.why.get().map(AsRef::as_ref)
+    }
+
     fn is_ending(&self) -> bool {
         self.leaving.is_cancelled() || self.ended.is_cancelled()
     }
@@ -123,7 +139,7 @@ impl Attendance {
     /// What is told to those who ask too late: how the participant has ended, or why it is ending.
     pub(super) fn end_as_problem(&self) -> Problem {
         let standing = self.participant.presence().standing();
-        Problem::ended(standing.ending.as_ref(), self.why.get().copied())
+        Problem::ended(standing.ending.as_ref(), self.why())
     }
 
     /// Until when it may be told that what is held can be relied on: not for longer than its lease runs.
@@ -248,10 +264,9 @@ pub(super) async fn attend(attending: Attending) {
             biased;
             why = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
                 is_leaving = true;
-                attendance.why.get_or_init(|| why);
                 // Nobody renews it from now on.
-                attendance.leaving.cancel();
-                teller.tell_leaving(why);
+                attendance.end(why);
+                teller.tell_leaving();
                 attendance.participant.leave();
             }
             () = until_spent(&attendance) => attendance.end_dependence(),
@@ -262,8 +277,8 @@ pub(super) async fn attend(attending: Attending) {
             answer = answer(&mut call), if call.is_some() && teller.is_flushed() => {
                 call = None;
                 let operation = operation.as_deref().unwrap_or_default();
-                if teller.tell_answer(operation, answer) == Answered::Leave {
-                    attendance.leaving.cancel();
+                if let Answered::Leave(why) = teller.tell_answer(operation, answer) {
+                    attendance.end(why);
                 }
             }
             () = teller.go_on() => {
@@ -314,16 +329,14 @@ async fn until_unkept(
             attendance.until_told_deadline().await;
         }
     };
-    let why = tokio::select! {
+    tokio::select! {
         biased;
-        () = attendance.leaving.cancelled() => "its app has ended it",
-        () = closed => "its app has closed the connection, or has ended",
+        // Where that was for a reason, it is told already.
+        () = attendance.leaving.cancelled() => "the request that it was for is over",
+        () = closed => CLOSED,
         () = spent => "its lease has passed without a renewal",
         () = stopped => "the daemon stops, or its session is over",
-    };
-    let (recipe, participant) = (&attendance.recipe, attendance.participant.id());
-    tracing::debug!(recipe, participant, why, "an app's participant leaves");
-    why
+    }
 }
 
 type Calling<F> = Option<Pin<Box<F>>>;
@@ -338,11 +351,11 @@ async fn answer<F: Future<Output = Result<Answer, CallError>>>(
 }
 
 /// What came of the first call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum Answered {
     Well,
-    /// In vain: the participant has to leave.
-    Leave,
+    /// In vain: the participant has to leave, for this reason.
+    Leave(String),
 }
 
 /// Tells the stream, if there is one, in the order in which things happened.
@@ -353,7 +366,6 @@ struct Teller<'a> {
     waiting: VecDeque<Happening>,
     since: Instant,
     is_alive_due: bool,
-    why: Option<&'static str>,
 }
 
 impl<'a> Teller<'a> {
@@ -363,8 +375,7 @@ impl<'a> Teller<'a> {
             (stream, alive)
         });
         let (waiting, since) = (VecDeque::new(), Instant::now());
-        let mut teller =
-            Teller { attendance, stream, waiting, since, is_alive_due: false, why: None };
+        let mut teller = Teller { attendance, stream, waiting, since, is_alive_due: false };
         let session = attendance.participant.session();
         let joined = Happening::new("joined").with("session", format!("{:#x}", session.id()));
         let timeout = spell_duration(session.timing().timeout());
@@ -397,7 +408,7 @@ impl<'a> Teller<'a> {
             }
         }
         let happening = Happening::of(notice);
-        self.tell(match (notice, self.why) {
+        self.tell(match (notice, self.attendance.why()) {
             (Notice::Ended(Ending::Left), Some(why)) => happening.with("message", why),
             _ => happening,
         });
@@ -405,8 +416,10 @@ impl<'a> Teller<'a> {
 
     /// Tells an app that runs something under the claim that it is to end. Of a lost session the loss
     /// is told instead: there is nothing left to be ended in order.
-    fn tell_leaving(&mut self, why: &'static str) {
-        self.why = Some(why);
+    fn tell_leaving(&mut self) {
+        let Attendance { participant, recipe, .. } = self.attendance;
+        let (participant, why) = (participant.id(), self.attendance.why().unwrap_or_default());
+        tracing::debug!(recipe, participant, why, "an app's participant leaves");
         let is_kept = self.attendance.dependence.as_ref().is_some_and(Dependence::leave);
         if is_kept && !self.attendance.participant.session().is_lost() {
             self.tell(Happening::new("leaving").with("message", why));
@@ -420,11 +433,23 @@ impl<'a> Teller<'a> {
                 (answered.with("goes-on", watches), Answered::Well)
             }
             Ok(Answer { value: Err(error), .. }) => {
-                (Happening::new("refused").with("error", error), Answered::Leave)
+                let why = format!(
+                    "the call that it joined with, {operation}, was refused: {}",
+                    error_in_words(&error)
+                );
+                (Happening::new("refused").with("error", error), Answered::Leave(why))
             }
-            Err(CallError::Cancelled) => (Happening::new("timed-out"), Answered::Leave),
+            Err(CallError::Cancelled) => {
+                let why = format!(
+                    "the call that it joined with, {operation}, was not answered in time or was \
+                     cancelled"
+                );
+                (Happening::new("timed-out"), Answered::Leave(why))
+            }
             // Its end is told next. Nothing else was called, so it is not busy.
-            Err(CallError::Ended | CallError::Busy) => return Answered::Leave,
+            Err(CallError::Ended | CallError::Busy) => {
+                return Answered::Leave("it has ended by itself".to_owned());
+            }
         };
         self.tell(happening.with("operation", operation));
         answered
@@ -456,7 +481,7 @@ impl<'a> Teller<'a> {
                     place.send(happening.line(recipe, participant.id()));
                 }
             }
-            Ok(Err(_closed)) => self.give_up(),
+            Ok(Err(_closed)) => self.give_up(CLOSED),
             Err(_elapsed) => {
                 let participant = participant.id();
                 tracing::warn!(recipe, participant, "the app does not read its stream: it ends");
@@ -469,13 +494,13 @@ impl<'a> Teller<'a> {
         if let Some((stream, _)) = &self.stream {
             stream.hang_up.cancel();
         }
-        self.give_up();
+        self.give_up("its app has not read its stream for a session timeout");
     }
 
-    fn give_up(&mut self) {
+    fn give_up(&mut self, why: &'static str) {
         self.stream = None;
         self.waiting.clear();
-        self.attendance.leaving.cancel();
+        self.attendance.end(why);
     }
 
     /// Completes when something that waits is taken or, where nothing waits, when it is time to say

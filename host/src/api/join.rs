@@ -141,7 +141,7 @@ async fn answer_detached(
 
 /// The problem, once nothing of the participant is left.
 async fn left(attendance: &Attendance, problem: Problem) -> Problem {
-    attendance.leaving.cancel();
+    attendance.end("the call that it joined with was refused, or was not answered");
     attendance.ended.cancelled().await;
     problem
 }

@@ -83,7 +83,7 @@ pub(super) async fn end(
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let attendance = desk.attendance(&id, &caller.credentials)?;
-    attendance.leaving.cancel();
+    attendance.end("its app has ended it");
     attendance.ended.cancelled().await;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -110,7 +110,7 @@ impl Problem {
             }
             Some(Ending::Left) | None => {
                 let message = match why {
-                    Some(why) => format!("the participant has ended, as {why}: join again"),
+                    Some(why) => format!("the participant has ended, as {why}; join again"),
                     None => "the participant has ended: join again".to_owned(),
                 };
                 Problem::new(StatusCode::GONE, "ended", message)

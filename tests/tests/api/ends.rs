@@ -197,6 +197,29 @@ async fn an_app_that_gives_up_its_request_leaves_nothing() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn an_end_says_what_the_call_of_the_join_has_come_to() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let join = "/v1/recipes/orders/join";
+    let mut holder = client.stream(join, &json!({ "call": "acquire" })).await?;
+    holder.until("held").await?;
+    for (body, told, why) in [
+        (json!({ "call": "release" }), "refused", "release, was refused: "),
+        (json!({ "call": "acquire", "timeout": "1ms" }), "timed-out", "acquire, was not answered"),
+    ] {
+        let mut app = client.stream(join, &body).await?;
+        app.until(told).await?;
+        let ended = app.until("ended").await?;
+        assert_eq!(ended["how"], "left", "{ended}");
+        let message = ended["message"].as_str().context("a message")?;
+        let why = format!("the call that it joined with, {why}");
+        assert!(message.contains(&why), "{why:?} is not in {message}");
+    }
+    Ok(())
+}
+
 fn now_ms() -> u64 {
     Boottime::now().as_nanos() / 1_000_000
 }
