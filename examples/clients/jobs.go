@@ -1,7 +1,7 @@
 // Puts items into a queue, or takes them: go run jobs.go put RECIPE ITEM... | jobs.go take RECIPE [COUNT]
 //
-// `take` ends with 0 after that many items, or goes on without COUNT. It ends with 76 when an item that it
-// worked on has been lost meanwhile.
+// `take` ends with 0 after that many items, or goes on without COUNT. It joins again when its participant has
+// ended or wok is gone. It ends with 76 when an item that it worked on has been lost meanwhile.
 package main
 
 import (
@@ -14,9 +14,13 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 )
 
 var wok = http.Client{Transport: &http.Transport{
+	// wok closes a connection that is idle for ten seconds, and work may take longer.
+	DisableKeepAlives: true,
 	DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket())
 	},
@@ -35,68 +39,106 @@ func socket() string {
 	return fmt.Sprintf("/tmp/wok-%d/wok.sock", os.Geteuid())
 }
 
-// Posts, and answers the body of the answer, which may still be coming.
-func post(path string, arguments map[string]string) io.ReadCloser {
+// Posts, and answers the body of the answer, which may still be coming. An error says that the participant has
+// ended or is of no use, or that wok is gone or has no session.
+func post(path string, arguments map[string]string) (io.ReadCloser, error) {
 	body, _ := json.Marshal(arguments)
 	answer, err := wok.Post("http://wok/v1/"+path, "application/json", bytes.NewReader(body))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		return nil, err
 	}
 	if answer.StatusCode == http.StatusOK {
-		return answer.Body
+		return answer.Body, nil
 	}
+	defer answer.Body.Close()
 	text, _ := io.ReadAll(answer.Body)
-	// 409 is the queue's own answer, 410 that this participant has ended.
-	if answer.StatusCode == http.StatusConflict || answer.StatusCode == http.StatusGone {
-		fmt.Printf("lost: %s", text)
-		os.Exit(76)
+	problem := fmt.Errorf("%s: %s", path, strings.TrimSpace(string(text)))
+	switch status := answer.StatusCode; {
+	// The queue's own answer; this participant has ended; there is no session.
+	case status == http.StatusConflict, status == http.StatusGone, status == http.StatusServiceUnavailable:
+		return nil, problem
+	// A daemon that was started again never knew this participant.
+	case status == http.StatusNotFound && strings.HasPrefix(path, "participants/"):
+		return nil, problem
 	}
-	fmt.Fprintf(os.Stderr, "%s: %s", path, text)
-	os.Exit(1)
-	return nil
+	end(1, problem)
+	return nil, nil
 }
 
 // Calls an operation, and reads its answer.
-func call(path string, arguments map[string]string, into any) {
-	body := post(path, arguments)
-	defer body.Close()
-	if err := json.NewDecoder(body).Decode(into); err != nil {
-		fmt.Fprintln(os.Stderr, path, err)
-		os.Exit(1)
+func call(path string, arguments map[string]string, into any) error {
+	body, err := post(path, arguments)
+	if err != nil {
+		return err
 	}
+	defer body.Close()
+	return json.NewDecoder(body).Decode(into)
+}
+
+func end(code int, why error) {
+	fmt.Fprintln(os.Stderr, why)
+	os.Exit(code)
 }
 
 func put(recipe string, items []string) {
 	for _, item := range items {
 		var nothing any
-		call("recipes/"+recipe+"/call/put", map[string]string{"data": item}, &nothing)
+		if err := call("recipes/"+recipe+"/call/put", map[string]string{"data": item}, &nothing); err != nil {
+			end(1, err)
+		}
 		fmt.Println("put", item)
 	}
 }
 
-func take(recipe string, count int) {
-	// The stream keeps the participant, so it has to be read, whatever it says.
-	stream := post("recipes/"+recipe+"/join", map[string]string{})
-	lines := json.NewDecoder(stream)
-	var joined struct{ Participant string }
-	if err := lines.Decode(&joined); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+func join(recipe string) (string, error) {
+	stream, err := post("recipes/"+recipe+"/join", map[string]string{})
+	if err != nil {
+		return "", err
 	}
+	var joined struct{ Participant string }
+	err = json.NewDecoder(stream).Decode(&joined)
+	// The stream keeps the participant, so it has to be read, whatever it says.
 	go io.Copy(io.Discard, stream)
-	for taken := 0; count == 0 || taken < count; taken++ {
-		var item struct {
-			Data  string
-			Fence json.Number
+	return joined.Participant, err
+}
+
+type item struct {
+	Data  string
+	Fence json.Number
+}
+
+// Takes an item with the participant, or with a new one where there is none.
+func next(recipe string, participant *string) (taken item, err error) {
+	if *participant == "" {
+		if *participant, err = join(recipe); err != nil {
+			return taken, err
 		}
-		call("participants/"+joined.Participant+"/take", nil, &item)
+	}
+	err = call("participants/"+*participant+"/take", nil, &taken)
+	return taken, err
+}
+
+func take(recipe string, count int) {
+	participant := ""
+	for taken := 0; count == 0 || taken < count; {
+		item, err := next(recipe, &participant)
+		if err != nil {
+			// Nothing is lost: what a participant has taken that has ended comes back.
+			fmt.Fprintln(os.Stderr, "joining again:", err)
+			participant = ""
+			time.Sleep(time.Second)
+			continue
+		}
 		// The item comes back to somebody else if this process dies here. So the work may be done twice, and
 		// whatever is written to should refuse a fence that is lower than the highest it has seen.
 		fmt.Printf("took %s with fence %s\n", item.Data, item.Fence)
 		var nothing any
-		call("participants/"+joined.Participant+"/ack", nil, &nothing)
+		if err := call("participants/"+participant+"/ack", nil, &nothing); err != nil {
+			fmt.Println("lost:", err)
+			os.Exit(76)
+		}
 		fmt.Println("done", item.Data)
+		taken++
 	}
 }
 

@@ -1,58 +1,98 @@
 #!/usr/bin/env node
 // Puts items into a queue, or takes them: jobs.mjs put RECIPE ITEM... | jobs.mjs take RECIPE [COUNT]
 //
-// `take` ends with 0 after that many items, or goes on without COUNT. It ends with 76 when an item that it
-// worked on has been lost meanwhile.
+// `take` ends with 0 after that many items, or goes on without COUNT. It joins again when its participant has
+// ended or wok is gone. It ends with 76 when an item that it worked on has been lost meanwhile.
 
 import { once } from "node:events";
 import { request } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const uid = process.geteuid();
 const runtime = uid === 0 ? "/run/wok" : (process.env.XDG_RUNTIME_DIR ?? `/tmp/wok-${uid}`);
 const socketPath = process.env.WOK_SOCKET ?? `${runtime}/wok.sock`;
 
-async function read(answer) {
+// The participant has ended or is of no use, or wok is gone or has no session.
+class Ended extends Error {}
+
+// Reads the whole of an answer.
+async function whole(answer) {
   let text = "";
   for await (const part of answer.setEncoding("utf8")) text += part;
   return JSON.parse(text);
 }
 
-async function post(path, body = {}) {
-  const posted = request({ socketPath, method: "POST", path: `/v1/${path}` });
-  posted.end(JSON.stringify(body));
-  const [answer] = await once(posted, "response");
-  if (answer.statusCode === 200) return answer;
-  const error = await read(answer);
-  // 409 is the queue's own answer, 410 that this participant has ended.
-  const isLost = [409, 410].includes(answer.statusCode);
-  if (isLost) console.log(`lost: ${JSON.stringify(error.error)}`);
-  else console.error(`${path}: ${JSON.stringify(error)}`);
-  process.exit(isLost ? 76 : 1);
+// Posts on a connection of its own, and answers what `read` has read of the answer.
+async function post(path, read, body = {}) {
+  let status, answered;
+  try {
+    const posted = request({ socketPath, method: "POST", path: `/v1/${path}`, agent: false });
+    posted.end(JSON.stringify(body));
+    const [answer] = await once(posted, "response");
+    status = answer.statusCode;
+    answered = await (status === 200 ? read : whole)(answer);
+  } catch (error) {
+    throw new Ended(`no answer: ${error.message}`);
+  }
+  if (status === 200) return answered;
+  // 409 is the queue's own answer. 410 says that this participant has ended, 404 that a daemon which was
+  // started again never knew it, and 503 that there is no session.
+  if ([409, 410, 503].includes(status) || (status === 404 && path.startsWith("participants/"))) {
+    throw new Ended(answered.message ?? JSON.stringify(answered.error));
+  }
+  console.error(`${path}: ${JSON.stringify(answered)}`);
+  process.exit(1);
 }
 
 async function put(recipe, ...items) {
   for (const item of items) {
-    await read(await post(`recipes/${recipe}/call/put`, { data: item }));
+    await post(`recipes/${recipe}/call/put`, whole, { data: item });
     console.log(`put ${item}`);
   }
 }
 
-async function take(recipe, count = Infinity) {
-  // The stream keeps the participant, so it has to be read, whatever it says.
-  const stream = await post(`recipes/${recipe}/join`);
+// The stream keeps the participant, so it has to be read, whatever it says.
+async function firstLine(stream) {
   const [line] = await once(stream.setEncoding("utf8"), "data");
-  const { participant } = JSON.parse(line.split("\n")[0]);
   stream.on("error", () => {}).resume();
-  for (let taken = 0; taken < count; taken++) {
-    const item = await read(await post(`participants/${participant}/take`));
+  return JSON.parse(line.split("\n")[0]);
+}
+
+async function take(recipe, count = Infinity) {
+  let participant;
+  for (let taken = 0; taken < count; ) {
+    let item;
+    try {
+      participant ??= (await post(`recipes/${recipe}/join`, firstLine)).participant;
+      item = await post(`participants/${participant}/take`, whole);
+    } catch (error) {
+      if (!(error instanceof Ended)) throw error;
+      // Nothing is lost: what a participant has taken that has ended comes back.
+      console.error(`joining again: ${error.message}`);
+      participant = undefined;
+      await sleep(1000);
+      continue;
+    }
     // The item comes back to somebody else if this process dies here. So the work may be done twice, and
     // whatever is written to should refuse a fence that is lower than the highest it has seen.
     console.log(`took ${item.data} with fence ${item.fence}`);
-    await read(await post(`participants/${participant}/ack`));
+    try {
+      await post(`participants/${participant}/ack`, whole);
+    } catch (error) {
+      if (!(error instanceof Ended)) throw error;
+      console.log(`lost: ${error.message}`);
+      process.exit(76);
+    }
     console.log(`done ${item.data}`);
+    taken++;
   }
   process.exit(0);
 }
 
 const [operation, ...words] = process.argv.slice(2);
-await { put, take }[operation](...words);
+try {
+  await { put, take }[operation](...words);
+} catch (error) {
+  console.error(error.message);
+  process.exit(1);
+}

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
 """Puts items into a queue, or takes them: jobs.py put RECIPE ITEM... | jobs.py take RECIPE [COUNT]
 
-`take` ends with 0 after that many items, or goes on without COUNT. It ends with 76 when an item that it
-worked on has been lost meanwhile.
+`take` ends with 0 after that many items, or goes on without COUNT. It joins again when its participant has
+ended or wok is gone. It ends with 76 when an item that it worked on has been lost meanwhile.
 """
 
 import http.client
-import itertools
 import json
 import os
 import socket
 import sys
 import threading
+import time
 
 RUNTIME = "/run/wok" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", f"/tmp/wok-{os.geteuid()}")
 SOCKET = os.environ.get("WOK_SOCKET", f"{RUNTIME}/wok.sock")
+
+
+class Ended(Exception):
+    """The participant has ended or is of no use, or wok is gone or has no session."""
 
 
 class Connection(http.client.HTTPConnection):
@@ -24,42 +28,72 @@ class Connection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.connect(SOCKET)
 
-    def post(self, path, body=None):
-        # wok closes a connection that is idle for ten seconds, and the work may take longer.
-        self.close()
-        self.request("POST", f"/v1/{path}", json.dumps(body or {}))
-        answer = self.getresponse()
-        if answer.status == 200:
-            return answer
-        error = json.load(answer)
-        # 409 is the queue's own answer, 410 that this participant has ended.
-        if answer.status in (409, 410):
-            print(f"lost: {error['error']}", flush=True)
-            sys.exit(76)
-        sys.exit(f"{path}: {error}")
+
+def post(path, read, body=None):
+    """Posts on a connection of its own: wok closes one that is idle for ten seconds, and work may take longer.
+    `read` reads the answer."""
+    try:
+        wok = Connection("wok")
+        wok.request("POST", f"/v1/{path}", json.dumps(body or {}))
+        answer = wok.getresponse()
+        answered = read(answer) if answer.status == 200 else json.load(answer)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise Ended(f"no answer: {error}") from error
+    if answer.status == 200:
+        return answered
+    # 409 is the queue's own answer. 410 says that this participant has ended, 404 that a daemon which was
+    # started again never knew it, and 503 that there is no session.
+    if answer.status in (409, 410, 503) or answer.status == 404 and path.startswith("participants/"):
+        raise Ended(answered.get("message", answered["error"]))
+    sys.exit(f"{path}: {answered}")
 
 
 def put(recipe, *items):
-    wok = Connection("wok")
     for item in items:
-        wok.post(f"recipes/{recipe}/call/put", {"data": item}).read()
+        post(f"recipes/{recipe}/call/put", json.load, {"data": item})
         print(f"put {item}", flush=True)
 
 
-def take(recipe, count=None):
+def join(recipe):
     # The stream keeps the participant, so it has to be read, whatever it says.
-    joined = Connection("wok")
-    stream = joined.post(f"recipes/{recipe}/join")
-    participant = json.loads(stream.readline())["participant"]
-    threading.Thread(target=lambda: [None for _ in stream], daemon=True).start()
-    wok = Connection("wok")
-    for _ in range(int(count)) if count else itertools.count():
-        item = json.load(wok.post(f"participants/{participant}/take"))
+    stream, line = post(f"recipes/{recipe}/join", lambda stream: (stream, json.loads(stream.readline())))
+    threading.Thread(target=drain, args=[stream], daemon=True).start()
+    return line["participant"]
+
+
+def drain(stream):
+    try:
+        for _ in stream:
+            pass
+    except (OSError, http.client.HTTPException):
+        pass  # The next call says so.
+
+
+def take(recipe, count=None):
+    participant, taken = None, 0
+    while count is None or taken < int(count):
+        try:
+            participant = participant or join(recipe)
+            item = post(f"participants/{participant}/take", json.load)
+        except Ended as error:
+            # Nothing is lost: what a participant has taken that has ended comes back.
+            print(f"joining again: {error}", file=sys.stderr, flush=True)
+            participant = None
+            time.sleep(1)
+            continue
         # The item comes back to somebody else if this process dies here. So the work may be done twice, and
         # whatever is written to should refuse a fence that is lower than the highest it has seen.
         print(f"took {item['data']} with fence {item['fence']}", flush=True)
-        wok.post(f"participants/{participant}/ack").read()
+        try:
+            post(f"participants/{participant}/ack", json.load)
+        except Ended as error:
+            print(f"lost: {error}", flush=True)
+            sys.exit(76)
         print(f"done {item['data']}", flush=True)
+        taken += 1
 
 
-{"put": put, "take": take}[sys.argv[1]](*sys.argv[2:])
+try:
+    {"put": put, "take": take}[sys.argv[1]](*sys.argv[2:])
+except Ended as error:
+    sys.exit(str(error))

@@ -1,13 +1,14 @@
 //! Puts items into a queue, or takes them: `jobs put RECIPE ITEM...` or `jobs take RECIPE [COUNT]`
 //!
-//! `take` ends with 0 after that many items, or goes on without COUNT. It ends with 76 when an item that
-//! it worked on has been lost meanwhile.
+//! `take` ends with 0 after that many items, or goes on without COUNT. It joins again when its participant has
+//! ended or wok is gone. It ends with 76 when an item that it worked on has been lost meanwhile.
 
 #![allow(clippy::indexing_slicing, reason = "JSON answers null for a key that is not there")]
 
 use std::io::{BufRead, BufReader, Read, Write, copy, sink};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
 use std::{env, process, thread};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -33,24 +34,51 @@ fn put(recipe: &str, items: &[&str]) -> Result<()> {
 }
 
 fn take(recipe: &str, count: usize) -> Result<()> {
-    // The stream keeps the participant, so it has to be read, whatever it says.
-    let mut stream = post(&format!("recipes/{recipe}/join"), &json!({}))?;
-    let mut line = String::new();
-    stream.read_line(&mut line)?;
-    let joined: Value = serde_json::from_str(&line)?;
-    let participant = joined["participant"].as_str().context("no participant")?;
-    thread::spawn(move || copy(&mut stream, &mut sink()));
-    for _ in 0..count {
-        let item = call(&format!("participants/{participant}/take"), &json!({}))?;
+    let (mut participant, mut taken) = (None, 0);
+    while taken < count {
+        let item = match next(recipe, &mut participant) {
+            Ok(item) => item,
+            Err(error) => {
+                // Nothing is lost: what a participant has taken that has ended comes back.
+                writeln!(std::io::stderr(), "joining again: {error:#}")?;
+                participant = None;
+                thread::sleep(Duration::from_secs(1));
+                continue;
+            }
+        };
         let (data, fence) = (item["data"].as_str().context("not text")?, &item["fence"]);
         // The item comes back to somebody else if this process dies here. So the work may be done
         // twice, and whatever is written to should refuse a fence that is lower than the highest it
         // has seen.
         say(&format!("took {data} with fence {fence}"))?;
-        call(&format!("participants/{participant}/ack"), &json!({}))?;
+        let participant = participant.as_deref().unwrap_or_default();
+        if let Err(error) = call(&format!("participants/{participant}/ack"), &json!({})) {
+            say(&format!("lost: {error:#}"))?;
+            process::exit(76);
+        }
         say(&format!("done {data}"))?;
+        taken += 1;
     }
     Ok(())
+}
+
+/// Takes an item with the participant, or with a new one where there is none.
+fn next(recipe: &str, participant: &mut Option<String>) -> Result<Value> {
+    let participant = match participant {
+        Some(participant) => participant,
+        None => participant.insert(join(recipe)?),
+    };
+    call(&format!("participants/{participant}/take"), &json!({}))
+}
+
+fn join(recipe: &str) -> Result<String> {
+    let mut stream = post(&format!("recipes/{recipe}/join"), &json!({}))?;
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let joined: Value = serde_json::from_str(&line)?;
+    // The stream keeps the participant, so it has to be read, whatever it says.
+    thread::spawn(move || copy(&mut stream, &mut sink()));
+    Ok(joined["participant"].as_str().context("no participant")?.to_owned())
 }
 
 fn call(path: &str, arguments: &Value) -> Result<Value> {
@@ -61,6 +89,8 @@ fn call(path: &str, arguments: &Value) -> Result<Value> {
 
 /// Posts on a connection of its own, and reads the head of the answer. The answer to HTTP/1.0 is not cut
 /// into chunks: behind its head there is only JSON.
+///
+/// An error says that the participant has ended or is of no use, or that wok is gone or has no session.
 fn post(path: &str, body: &Value) -> Result<BufReader<UnixStream>> {
     let mut stream = UnixStream::connect(socket()).context("connect to wok")?;
     let body = body.to_string();
@@ -73,18 +103,21 @@ fn post(path: &str, body: &Value) -> Result<BufReader<UnixStream>> {
         line.clear();
         ensure!(answer.read_line(&mut line)? > 0, "{path}: the answer broke off");
     }
-    let status = status.split(' ').nth(1).unwrap_or_default();
-    if status == "200" {
-        return Ok(answer);
-    }
     let mut error = String::new();
-    answer.read_to_string(&mut error)?;
-    // 409 is the queue's own answer, 410 that this participant has ended.
-    if ["409", "410"].contains(&status) {
-        say(&format!("lost: {}", error.trim_end()))?;
-        process::exit(76);
+    match status.split(' ').nth(1).unwrap_or_default() {
+        "200" => return Ok(answer),
+        // The queue's own answer; this participant has ended; there is no session.
+        "409" | "410" | "503" => {}
+        // A daemon that was started again never knew this participant.
+        "404" if path.starts_with("participants/") => {}
+        _ => {
+            answer.read_to_string(&mut error)?;
+            writeln!(std::io::stderr(), "{path}: {}", error.trim_end())?;
+            process::exit(1);
+        }
     }
-    bail!("{path}: {error}")
+    answer.read_to_string(&mut error)?;
+    bail!("{path}: {}", error.trim_end())
 }
 
 fn socket() -> PathBuf {

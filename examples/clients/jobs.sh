@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Puts items into a queue, or takes them: jobs.sh put RECIPE ITEM... | jobs.sh take RECIPE [COUNT]
 #
-# `take` ends with 0 after that many items, or goes on without COUNT. It ends with 76 when an item that it
-# worked on has been lost meanwhile. Items are text without quotes and backslashes here: jq can do more.
+# `take` ends with 0 after that many items, or goes on without COUNT. It joins again when its participant has
+# ended or wok is gone. It ends with 76 when an item that it worked on has been lost meanwhile. Items are text
+# without quotes and backslashes here: jq can do more.
 set -u
 
 operation=$1 recipe=$2
@@ -40,8 +41,15 @@ put() {
 take() {
     local number participant item fence
     for ((number = 0; number != ${1:--1}; number++)); do
-        ask POST "recipes/$recipe/join" '{"call": "take", "detached": true, "lease": "1m"}' ||
-            fail 1 "$answer"
+        until ask POST "recipes/$recipe/join" '{"call": "take", "detached": true, "lease": "1m"}'; do
+            # Nothing is lost where wok is gone, has no session, or has lost it meanwhile, or where the queue
+            # itself refuses: what a participant has taken that has ended comes back.
+            case $(told error) in
+            bad-request | unauthorized | forbidden | not-found) fail 1 "$answer" ;;
+            esac
+            echo "joining again: $answer" >&2
+            sleep 1
+        done
         participant=$(told participant) item=$(told data) fence=$(told fence)
         # The work may be done twice, so whatever is written to should refuse a fence that is lower than the
         # highest it has seen.

@@ -184,6 +184,43 @@ async fn an_app_of_each_language_takes_what_was_put_in_its_order() -> Result<()>
     Ok(())
 }
 
+/// Nothing is lost with a participant that has taken nothing, so the app takes with another one.
+#[tokio::test]
+async fn an_app_of_each_language_takes_on_when_the_daemon_is_started_again() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let directory = wok_tests::scratch::dir()?;
+    for language in languages(directory.path()).await? {
+        let mut serving = serve(server.address(), "", RECIPES).await?;
+        let app = start(&serving, &language.jobs, &["take", "jobs", "2"])?;
+        for (signal, item) in [(Signal::KILL, "cat"), (Signal::TERM, "dog")] {
+            let name = language.name;
+            until_taking(&serving).await.context(name)?;
+            serving.daemon.signal(signal)?;
+            serving.daemon.exit().await?;
+            serving.restart().await?;
+            let put = start(&serving, &language.jobs, &["put", "jobs", item])?.ended().await?;
+            ensure!(put.code() == Some(0), "{name}: {put:?}");
+            app.wait_for_text(&format!("done {item}")).await.context(name)?;
+        }
+        let ended = app.ended().await?;
+        ensure!(ended.code() == Some(0), "{}: {ended:?}", language.name);
+        ensure!(ended.stderr.contains("joining again"), "{}: {ended:?}", language.name);
+    }
+    Ok(())
+}
+
+/// Waits until somebody waits for an item.
+async fn until_taking(serving: &Serving) -> Result<()> {
+    let client = serving.client();
+    eventually("an app that takes", async || {
+        let listed = client.get("/v1/participants").await?.body;
+        let participants = listed["participants"].as_array().context("participants")?;
+        let is_taking = |it: &Value| it["operation"] == "take";
+        Ok(participants.iter().any(is_taking).then_some(()))
+    })
+    .await
+}
+
 /// Starts a script whose function works under the lock until it is killed, and waits until it does.
 async fn start_part(serving: &Serving, beats: &Path) -> Result<Running> {
     let script = format!(

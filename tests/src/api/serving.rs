@@ -55,23 +55,35 @@ pub async fn serve_as(setting: Setting<'_>, recipes: &str) -> Result<Serving> {
          [api]\nsocket = \"wok.sock\"\n{api}\n\n{recipes}\n"
     );
     std::fs::write(&config, text)?;
-    let daemon = Program::wok()?.args([Path::new("run"), &config]).start()?;
-    let serving = Serving { daemon, root, directory, socket };
-    let client = serving.client();
-    eventually("the daemon to be ready", async || {
-        anyhow::ensure!(
-            serving.daemon.status().is_none(),
-            "it ended: {:?}",
-            serving.daemon.lines()
-        );
-        let ready = client.get("/readyz").await.is_ok_and(|answer| answer.status == 200);
-        Ok(ready.then_some(()))
-    })
-    .await?;
+    let serving = Serving { daemon: run(&config)?, root, directory, socket };
+    serving.until_ready().await?;
     Ok(serving)
 }
 
+fn run(config: &Path) -> Result<Running> {
+    Program::wok()?.args([Path::new("run"), config]).start()
+}
+
 impl Serving {
+    /// Starts the daemon again, which has ended, and waits until its recipes can be joined.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.daemon = run(&self.directory().join("wok.toml"))?;
+        self.until_ready().await
+    }
+
+    async fn until_ready(&self) -> Result<()> {
+        let client = self.client();
+        eventually("the daemon to be ready", async || {
+            anyhow::ensure!(self.daemon.status().is_none(), "it ended: {:?}", self.daemon.lines());
+            let ready = client.get("/readyz").await.is_ok_and(|answer| answer.status == 200);
+            Ok(ready.then_some(()))
+        })
+        .await
+    }
+
     /// An app.
     pub fn client(&self) -> Client {
         Client::new(&self.socket)
