@@ -166,6 +166,11 @@ impl Participant {
         Ok(answered.heard())
     }
 
+    /// Tells its followers that it is to end, and waits for what depends on its claim.
+    pub fn tell_leaving(&self, why: &str) {
+        self.line.tell(Notice::Leaving { why: why.to_owned() });
+    }
+
     /// Asks the participant to end. Its follower is told when it has.
     pub fn leave(&self) {
         self.mailbox.leave();

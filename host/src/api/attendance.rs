@@ -416,13 +416,14 @@ impl<'a> Teller<'a> {
 
     /// Tells an app that runs something under the claim that it is to end. Of a lost session the loss
     /// is told instead: there is nothing left to be ended in order.
-    fn tell_leaving(&mut self) {
+    fn tell_leaving(&self) {
         let Attendance { participant, recipe, .. } = self.attendance;
         let (participant, why) = (participant.id(), self.attendance.why().unwrap_or_default());
         tracing::debug!(recipe, participant, why, "an app's participant leaves");
         let is_kept = self.attendance.dependence.as_ref().is_some_and(Dependence::leave);
         if is_kept && !self.attendance.participant.session().is_lost() {
-            self.tell(Happening::new("leaving").with("message", why));
+            // To all that follow it, of whom this is one.
+            self.attendance.participant.tell_leaving(why);
         }
     }
 

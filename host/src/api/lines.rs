@@ -121,6 +121,7 @@ impl Happening {
                 Happening::new("held").with("path", path.as_str()).with("fence", unsigned(*fence))
             }
             Notice::Released { path } => Happening::new("released").with("path", path.as_str()),
+            Notice::Leaving { why } => Happening::new("leaving").with("message", why.as_str()),
             Notice::Suspended => Happening::new("suspended"),
             Notice::Resumed => Happening::new("resumed"),
             Notice::Emitted { event, detail } => Happening::new("recipe-event")

@@ -12,7 +12,7 @@ use crate::guest::{Fault, Module, in_words};
 use crate::session::{Held, Seat};
 
 /// Notices that wait for a slow reader at most. States take the place of older states, a module's
-/// own events are dropped and counted, and neither a loss nor the end is ever dropped.
+/// own events are dropped and counted, and neither a loss nor the end, nor that it is coming, is ever dropped.
 const MOST_WAITING: usize = 256;
 
 /// Where a participant stands, by what it has told.
@@ -24,6 +24,8 @@ pub struct Standing {
     pub held: Option<Held>,
     /// Whether the connection is in doubt.
     pub is_suspended: bool,
+    /// Why it is to end, while it waits for what depends on its claim.
+    pub leaving: Option<String>,
     /// The operation that is under way.
     pub operation: Option<String>,
     /// How it ended.
@@ -39,6 +41,7 @@ impl Standing {
                 self.held.take_if(|held| held.path == *path);
                 self.waiting.take_if(|waiting| waiting == path);
             }
+            Notice::Leaving { why } => self.leaving = Some(why.clone()),
             Notice::Suspended => self.is_suspended = true,
             Notice::Resumed => self.is_suspended = false,
             Notice::Emitted { .. } => {}
@@ -64,8 +67,9 @@ impl Standing {
         let waiting = waiting.map(|path| Notice::Waiting { path });
         let held = self.held.clone().map(Notice::Held);
         let suspended = self.is_suspended.then_some(Notice::Suspended);
+        let leaving = self.leaving.clone().map(|why| Notice::Leaving { why });
         let ended = self.ending.clone().map(Notice::Ended);
-        waiting.into_iter().chain(held).chain(suspended).chain(ended)
+        waiting.into_iter().chain(held).chain(suspended).chain(leaving).chain(ended)
     }
 }
 
@@ -196,7 +200,10 @@ impl Waiting {
                 self.dropped += 1;
                 return;
             }
-            Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. } => {}
+            Notice::Leaving { .. }
+            | Notice::Lost(_)
+            | Notice::Ended(_)
+            | Notice::Emitted { .. } => {}
             _ if is_full => self.make_room(),
             _ => {}
         }
@@ -366,6 +373,10 @@ mod tests {
         line.tell(Notice::Resumed);
         line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
         assert_eq!(line.standing().held.map(|held| held.fence), Some(1));
+        line.tell(Notice::Leaving { why: "asked to".into() });
+        let mut late = line.follower(Weak::new());
+        // What it holds is not told here, where there is no session that could be relied on.
+        assert!(matches!(late.next().await, Some(Notice::Leaving { why }) if why == "asked to"));
         line.tell(Notice::Released { path: "/a".into() });
         let standing = line.standing();
         assert!(standing.held.is_none() && standing.waiting.is_none() && !standing.is_suspended);

@@ -90,6 +90,11 @@ pub enum Notice {
         /// The claim's znode.
         path: String,
     },
+    /// It is to end, and waits until nothing depends on its claim any more.
+    Leaving {
+        /// Why.
+        why: String,
+    },
     /// The connection is in doubt; what is held is still held.
     Suspended,
     /// The doubt is over.

@@ -284,7 +284,9 @@ async fn follow(
         {
             world.config_refused(error);
         }
-        world.recorder.note(What::Told { participant, notice: told(notice) });
+        if let Some(notice) = told(notice) {
+            world.recorder.note(What::Told { participant, notice });
+        }
         if has_ended {
             world.ended(participant);
         }
@@ -355,11 +357,13 @@ fn outcome(answer: Result<Answer, CallError>) -> Outcome {
     }
 }
 
-fn told(notice: Notice) -> Told {
-    match notice {
+fn told(notice: Notice) -> Option<Told> {
+    Some(match notice {
         Notice::Waiting { path } => Told::Waiting { path },
         Notice::Held(Held { path, fence }) => Told::Held { path, fence },
         Notice::Released { path } => Told::Released { path },
+        // Nothing depends on a claim in a simulation.
+        Notice::Leaving { .. } => return None,
         Notice::Suspended => Told::Suspended,
         Notice::Resumed => Told::Resumed,
         Notice::Emitted { event, detail } => {
@@ -375,5 +379,5 @@ fn told(notice: Notice) -> Told {
             };
             Told::Ended { how: how.to_owned(), fault }
         }
-    }
+    })
 }

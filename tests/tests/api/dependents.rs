@@ -73,6 +73,37 @@ async fn each_claim_of_an_app_is_kept_for_what_depends_on_it() -> Result<()> {
 }
 
 #[tokio::test]
+async fn who_follows_a_participant_is_told_that_it_is_to_end() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let mut app = App::join(serving.client(), "").await?;
+    app.stream.until("held").await?;
+    let (client, own) = (serving.client(), app.path.clone());
+    let events = format!("{own}/events");
+    let mut beside = client.follow("GET", &events, &Value::Null).await?;
+    beside.until("held").await?;
+    let mut all = client.follow("GET", "/v1/events", &Value::Null).await?;
+    let ends = client.ask("DELETE", &own, &Value::Null);
+    let follows = async {
+        let told = app.stream.until("leaving").await?;
+        for follower in [&mut beside, &mut all] {
+            let line = follower.until("leaving").await?;
+            assert_eq!(line["message"], told["message"], "{line}");
+            assert_eq!(line["participant"], told["participant"], "{line}");
+        }
+        // Who comes only now is told where it stands.
+        let mut late = client.follow("GET", &events, &Value::Null).await?;
+        late.until("leaving").await?;
+        app.is_done().await?;
+        late.until("ended").await
+    };
+    let (ended, followed) = tokio::join!(ends, follows);
+    followed?;
+    assert_eq!(ended?.status, 204);
+    Ok(())
+}
+
+#[tokio::test]
 async fn who_joins_a_daemon_that_is_stopping_is_told_so() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;

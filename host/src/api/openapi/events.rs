@@ -197,8 +197,8 @@ fn plain(name: &str) -> Value {
         }
         "leaving" => {
             let words = "The participant is to end, and waits until nothing of the app depends on its \
-                         claim: end that, and say so. Only on a stream that was asked for with \
-                         `dependent`.";
+                         claim: its app ends that, and says so. Told of participants whose join asked \
+                         for `dependent`, to all that follow them.";
             event(name, words, [("message", text("Why, for people."))])
         }
         "lost" => event(
