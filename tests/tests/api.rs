@@ -27,7 +27,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
-use wok_tests::api::serve;
+use wok_tests::api::{Client, Events, serve};
 use wok_tests::guests;
 use wok_tests::process::{Program, Signal};
 use wok_tests::zookeeper;
@@ -39,6 +39,20 @@ const LOCK: &str = "[recipes.orders]\nmodule = \"lock\"\nmount = \"/locks/orders
 fn orders_of(module: &Path) -> String {
     let module = module.display().to_string();
     format!("[recipes.orders]\nmodule = {module:?}\nmount = \"/locks/orders\"\n")
+}
+
+/// An app that holds the lock `orders`.
+async fn holding(client: &Client) -> Result<Events> {
+    let mut app = client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
+    app.until("held").await?;
+    Ok(app)
+}
+
+/// An app that has joined `orders` and called nothing, and the id of its participant.
+async fn idle(client: &Client) -> Result<(Events, String)> {
+    let mut app = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
+    let id = app.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    Ok((app, id))
 }
 
 #[tokio::test]
@@ -234,9 +248,7 @@ async fn a_call_that_is_open_keeps_its_participant_longer_than_the_lease() -> Re
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
-    let mut holder =
-        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
-    holder.until("held").await?;
+    let _holder = holding(&client).await?;
     let join = json!({ "detached": true, "lease": "2s" });
     let joined = client.post("/v1/recipes/orders/join", &join).await?;
     let id = joined.body["participant"].as_str().unwrap().to_owned();
@@ -269,8 +281,7 @@ async fn who_posts_to_what_is_no_operation_is_told_its_methods() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
-    let mut idle = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
-    let id = idle.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    let (_idle, id) = idle(&client).await?;
     for (part, status, told) in [
         ("lease", 405, "which are PUT:"),
         ("events", 405, "which are GET, HEAD:"),
@@ -291,11 +302,8 @@ async fn a_call_that_ends_with_its_participant_is_told_why() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
-    let mut holder =
-        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
-    holder.until("held").await?;
-    let mut idle = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
-    let id = idle.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    let _holder = holding(&client).await?;
+    let (mut idle, id) = idle(&client).await?;
     let path = format!("/v1/participants/{id}/acquire");
     let body = json!({});
     let waiting = client.post(&path, &body);
@@ -318,11 +326,8 @@ async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
-    let mut holder =
-        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
-    holder.until("held").await?;
-    let mut idle = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
-    let id = idle.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    let _holder = holding(&client).await?;
+    let (mut idle, id) = idle(&client).await?;
     let path = format!("/v1/participants/{id}/acquire");
     let body = json!({});
     let waiting = client.post(&path, &body);

@@ -87,7 +87,14 @@ mount = "{path}"
         Ok(self.wok(["hold", "orders", "acquire"])?.args(["--", "sh", "-c", script]))
     }
 
-    /// The same by a session of its own, so beside the daemon.
+    /// One that holds.
+    async fn holding(&self, script: &str) -> Result<Running> {
+        let holder = self.hold(script)?.start()?;
+        holder.wait_for_text("holding").await?;
+        Ok(holder)
+    }
+
+    /// A holder by a session of its own, so beside the daemon.
     async fn hold_beside(&self, script: &str) -> Result<Running> {
         let address = zookeeper::shared().await.address();
         let options = ["lock", "--connect", address, "--session-timeout", "4s", &self.path];
@@ -244,8 +251,7 @@ async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> R
 #[tokio::test]
 async fn who_waits_in_vain_leaves_nothing_in_line() -> Result<()> {
     let daemon = Daemon::start().await?;
-    let holder = daemon.hold("read line")?.start()?;
-    holder.wait_for_text("holding").await?;
+    let holder = daemon.holding("read line").await?;
     for command in ["hold", "call"] {
         let mut waiter = daemon.wok([command, "orders", "acquire", "--wait", "300ms"])?;
         if command == "hold" {
@@ -341,8 +347,7 @@ async fn the_log_is_shown_and_followed() -> Result<()> {
 async fn who_follows_all_is_told_the_ends_when_the_daemon_stops() -> Result<()> {
     let daemon = Daemon::start().await?;
     let events = daemon.follow_all().await?;
-    let holder = daemon.hold("read line")?.start()?;
-    holder.wait_for_text("holding").await?;
+    let holder = daemon.holding("read line").await?;
     daemon.running.signal(Signal::TERM)?;
     let told = events.ended().await?;
     assert_eq!(told.code(), Some(69), "{told:?}");
@@ -542,8 +547,7 @@ async fn a_daemon_without_a_session_is_waited_for_and_that_is_said_once() -> Res
 #[tokio::test]
 async fn what_is_followed_for_a_reader_ends_with_the_reader() -> Result<()> {
     let daemon = Daemon::start().await?;
-    let holder = daemon.hold("echo held; exec sleep 600")?.start()?;
-    holder.wait_for_text("held").await?;
+    let _holder = daemon.holding("exec sleep 600").await?;
     let participants: Value = daemon.client().get("/v1/participants").await?;
     let id = participants["participants"][0]["participant"].as_str().context("the holder")?;
     // That it has joined and that it holds. Nothing more is told, so neither finds out by writing.
@@ -567,8 +571,7 @@ async fn a_call_that_begins_while_the_session_is_in_doubt_outlives_the_session()
     let daemon = Daemon::at(server.address()).await?;
     daemon.until_ready().await?;
     // With a claim on it the session is given up at its deadline.
-    let holder = daemon.hold("echo held; exec sleep 600")?.start()?;
-    holder.wait_for_text("held").await?;
+    let holder = daemon.holding("exec sleep 600").await?;
     let client = daemon.client();
     server.kill();
     eventually("a session that is not certain", async || {

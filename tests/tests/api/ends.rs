@@ -9,7 +9,7 @@ use wok_tests::patience::{eventually, within};
 use wok_tests::process::{Program, Running, Signal};
 use wok_tests::zookeeper;
 
-use super::LOCK;
+use super::{LOCK, holding};
 
 /// Members of a group: a participant each that holds nobody up.
 const GROUP: &str = "[recipes.workers]\nmodule = \"group-membership\"\nmount = \"/workers\"\n";
@@ -170,9 +170,7 @@ async fn an_app_that_gives_up_its_request_leaves_nothing() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
-    let mut holder =
-        client.stream("/v1/recipes/orders/join", &json!({ "call": "acquire" })).await?;
-    holder.until("held").await?;
+    let _holder = holding(&client).await?;
     let requests = [
         ("/v1/recipes/orders/call/acquire", json!({})),
         ("/v1/recipes/orders/join", json!({ "call": "acquire", "detached": true, "lease": "1h" })),
@@ -203,8 +201,7 @@ async fn an_end_says_what_the_call_of_the_join_has_come_to() -> Result<()> {
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
     let join = "/v1/recipes/orders/join";
-    let mut holder = client.stream(join, &json!({ "call": "acquire" })).await?;
-    holder.until("held").await?;
+    let _holder = holding(&client).await?;
     for (body, told, why) in [
         (json!({ "call": "release" }), "refused", "release, was refused: "),
         (json!({ "call": "acquire", "timeout": "1ms" }), "timed-out", "acquire, was not answered"),

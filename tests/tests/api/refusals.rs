@@ -13,7 +13,7 @@ use wok_tests::patience::eventually;
 use wok_tests::process::Program;
 use wok_tests::{scratch, zookeeper};
 
-use super::LOCK;
+use super::{LOCK, idle};
 
 /// Every path and method. What stands for a recipe and an operation is there; the participant is not.
 const PATHS: &[(&str, &str)] = &[
@@ -186,9 +186,7 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
 async fn the_methods_that_are_told_are_those_that_there_are() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
-    let mut app = serving.client().stream("/v1/recipes/orders/join", &Value::Null).await?;
-    let joined = app.until("joined").await?;
-    let id = joined["participant"].as_str().context("a participant")?;
+    let (_app, id) = idle(&serving.client()).await?;
     for (method, part, allow) in [
         ("POST", "events", "GET, HEAD"),
         ("DELETE", "events", "GET, HEAD"),
