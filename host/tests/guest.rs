@@ -15,13 +15,13 @@ mod contending;
 mod docs;
 #[path = "guest/echo.rs"]
 mod echo;
+#[path = "guest/ensemble.rs"]
+mod ensemble;
 #[path = "guest/escapes.rs"]
 mod escapes;
 #[path = "guest/limits.rs"]
 mod limits;
 #[path = "guest/sandbox.rs"]
 mod sandbox;
-#[path = "guest/stand_in.rs"]
-mod stand_in;
 #[path = "guest/waking.rs"]
 mod waking;

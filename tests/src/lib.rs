@@ -19,7 +19,7 @@
 //! - [`stock`] is a stock recipe in the test's own process, for operations that only a holder can call.
 //! - [`scene`] is a stock recipe behind a proxy that counts; [`losses`] has each request or reply of a play
 //!   lost in turn.
-//! - [`stand_in`] is a session without a server, for measuring the host alone.
+//! - [`bare_session`] is a session without a server, for measuring the host alone.
 //! - [`scratch`], [`ports`], [`launch`], [`frames`] and [`python`] are what the others stand on.
 //! - [`guide`] plays the pages of the guide, [`generated`] keeps files true that a program can write.
 //! - [`tidy`] checks the repository against its own style guide.
@@ -79,9 +79,9 @@ pub mod launch;
 pub mod ports;
 pub mod scratch;
 
+pub mod bare_session;
 pub mod losses;
 pub mod scene;
-pub mod stand_in;
 pub mod stock;
 
 pub mod tidy;

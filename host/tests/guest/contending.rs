@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use wok::guest::{Answer, Instance};
 use wok::session::Refusal;
 
+use crate::ensemble::Strike;
 use crate::sandbox::{Sandbox, attack};
-use crate::stand_in::Strike;
 
 /// The requests of one that meets with nothing.
 const CLEAN: [&str; 2] = ["create", "getChildren"];

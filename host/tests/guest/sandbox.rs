@@ -17,7 +17,7 @@ use wok::session::{Acl, Event, Fence, SeatLimits, Session, Watch};
 use wok::tasks::Tasks;
 use wok_build::{Builder, Component};
 
-use crate::stand_in::StandIn;
+use crate::ensemble::InMemory;
 
 /// A bound that stops a hang; nothing is measured by it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -120,7 +120,7 @@ impl TimeAndChance for Leaping {
 
 /// A session over an ensemble in memory, with a mount at `/app`.
 pub(crate) struct Sandbox {
-    pub(crate) ensemble: StandIn,
+    pub(crate) ensemble: InMemory,
     pub(crate) session: Session,
     pub(crate) heard: Arc<Heard>,
     pub(crate) scope: Arc<OperationScope>,
@@ -130,7 +130,7 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn new() -> Self {
-        let ensemble = StandIn::with(&["/app", "/app-evil", "/app-evil/secret"]);
+        let ensemble = InMemory::with(&["/app", "/app-evil", "/app-evil/secret"]);
         let tasks = Tasks::on(Handle::current());
         let session = Session::new(
             Box::new(ensemble.clone()),

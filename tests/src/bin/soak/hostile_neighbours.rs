@@ -20,8 +20,8 @@ use wok::modules::ModuleSource;
 use wok::participant::{Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session, SessionState};
 use wok::tasks::Tasks;
+use wok_tests::bare_session::{self, Heartbeats};
 use wok_tests::guests::guest_file;
-use wok_tests::stand_in::{self, Heartbeats};
 
 use crate::{Length, Options, figure, say};
 
@@ -114,8 +114,8 @@ struct Figures {
 
 impl Scene {
     fn new(attacks: Vec<Attack>) -> Result<Self> {
-        let (session, _) = stand_in::open(TIMEOUT);
-        let (idle, heartbeats) = stand_in::open(TIMEOUT);
+        let (session, _) = bare_session::open(TIMEOUT);
+        let (idle, heartbeats) = bare_session::open(TIMEOUT);
         let host = Base::new(BaseOptions {
             participants: u32::try_from(WORKERS + 2 * ATTACKS.len())?,
             memory: Limits::default().memory,

@@ -26,7 +26,7 @@ pub fn open(timeout: Duration) -> (Arc<Session>, Heartbeats) {
     let tasks = Tasks::on(Handle::current());
     // As bounded as what comes in: a session has a limit of requests in flight.
     let (requests, inbox) = mpsc::unbounded_channel();
-    tasks.spawn("stand-in", serve(inbox, heartbeats.clone()));
+    tasks.spawn("bare session", serve(inbox, heartbeats.clone()));
     let connection = watch::Sender::new(Connection::Up { stood: None });
     let ensemble = StandIn { timeout, requests, connection };
     let clock = Arc::new(SystemClock);

@@ -58,12 +58,12 @@ pub(crate) enum Strike {
 
 /// The ensemble. Clones are the same one.
 #[derive(Debug, Clone)]
-pub(crate) struct StandIn {
+pub(crate) struct InMemory {
     tree: Arc<Mutex<Tree>>,
     connection: watch::Sender<Connection>,
 }
 
-impl StandIn {
+impl InMemory {
     /// An ensemble with these znodes, given from the top down.
     pub(crate) fn with(paths: &[&str]) -> Self {
         let mut tree = Tree::default();
@@ -71,7 +71,7 @@ impl StandIn {
         for path in paths {
             tree.create((*path).to_owned(), Vec::new(), CreateMode::Persistent).unwrap();
         }
-        StandIn {
+        InMemory {
             tree: Arc::new(Mutex::new(tree)),
             connection: watch::Sender::new(Connection::Up { stood: None }),
         }
@@ -105,7 +105,7 @@ impl StandIn {
     }
 }
 
-impl Ensemble for StandIn {
+impl Ensemble for InMemory {
     fn id(&self) -> i64 {
         SESSION
     }
