@@ -1,12 +1,14 @@
 //! Options of commands that open a session of their own.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 
 use super::exit::Failure;
 use super::way::Connection;
@@ -20,13 +22,20 @@ use crate::session::{
 /// Credentials and certificates are a few KiB; a device that never ends is not read for ever.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// The variable that names the servers where the option does not.
+const VARIABLE: &str = "WOK_CONNECT";
+
 /// How to reach ZooKeeper.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "ZooKeeper")]
 pub(super) struct Connect {
+    #[command(flatten)]
+    named_by: NamedBy,
+
     /// The servers: host:port, comma separated.
-    #[arg(long, value_name = "HOSTS", env = "WOK_CONNECT", value_parser = parsed::<ConnectString>)]
-    connect: Option<ConnectString>,
+    // Read by those that use it: others do not trip over what a variable says.
+    #[arg(long, value_name = "HOSTS", env = VARIABLE)]
+    connect: Option<OsString>,
 
     /// How long to try while no server grants a session, for example one that is starting, or while the
     /// running daemon has no session; `0s` tries once.
@@ -60,6 +69,46 @@ pub(super) struct Connect {
     /// Its key (PEM).
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     tls_key_file: Option<PathBuf>,
+}
+
+/// What has named the servers. It stands before what it tells of, which is taken out of the matches.
+#[derive(Debug, Clone, Copy)]
+enum NamedBy {
+    Option,
+    Variable,
+}
+
+impl NamedBy {
+    fn in_words(self) -> &'static str {
+        match self {
+            NamedBy::Option => "--connect",
+            NamedBy::Variable => VARIABLE,
+        }
+    }
+}
+
+impl FromArgMatches for NamedBy {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(match matches.value_source("connect") {
+            Some(ValueSource::EnvVariable) => NamedBy::Variable,
+            _ => NamedBy::Option,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = NamedBy::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for NamedBy {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -107,7 +156,11 @@ impl Connect {
         let Some(connect) = &self.connect else {
             return Err(Failure::Usage("--connect is missing: name the servers".to_owned()));
         };
-        let mut options = ConnectOptions::new(connect.as_str(), self.session_timeout.get());
+        let connect = connect.to_string_lossy();
+        let servers: ConnectString = connect.parse().map_err(|bad| {
+            Failure::Usage(format!("{} {connect:?}: {}", self.named_by.in_words(), in_words(&bad)))
+        })?;
+        let mut options = ConnectOptions::new(servers.as_str(), self.session_timeout.get());
         if let Some(file) = &self.digest_file {
             let (user, password) = credentials("--digest-file", file)?;
             let secret = Secret::new(format!("{user}:{}", password.expose()));

@@ -60,6 +60,34 @@ async fn a_variable_that_is_empty_is_taken_for_one_that_is_not_set() -> Result<(
     Ok(())
 }
 
+#[tokio::test]
+async fn a_variable_that_is_wrong_is_named_by_those_that_use_it_alone() -> Result<()> {
+    let of = |arguments: &[&str]| -> Result<Program> {
+        Ok(Program::wok()?.args(arguments).env("WOK_CONNECT", "zk1:none"))
+    };
+    for used in [
+        &["lock", "/a", "--", "true"][..],
+        &["call", "lock", "--mount", "/a", "contenders"],
+        &["hold", "lock", "--mount", "/a", "acquire", "--", "true"],
+    ] {
+        let ended = of(used)?.run().await?;
+        assert_eq!(ended.code(), Some(64), "{used:?}: {ended:?}");
+        assert!(ended.stderr.contains("WOK_CONNECT \"zk1:none\""), "{used:?}: {ended:?}");
+        assert!(!ended.stderr.contains("--connect"), "{used:?}: {ended:?}");
+    }
+    let directory = scratch::dir()?;
+    let socket = directory.path().join("nobody").display().to_string();
+    for unused in [
+        &["call", "orders", "contenders", "--socket", &socket][..],
+        &["hold", "orders", "acquire", "--socket", &socket, "--", "true"],
+    ] {
+        let ended = of(unused)?.run().await?;
+        assert_eq!(ended.code(), Some(69), "{unused:?}: {ended:?}");
+        assert!(ended.stderr.contains("no daemon listens"), "{unused:?}: {ended:?}");
+    }
+    Ok(())
+}
+
 /// A full disk is no reader that has gone.
 #[tokio::test]
 async fn an_answer_that_cannot_be_written_is_not_lost_without_a_word() -> Result<()> {
