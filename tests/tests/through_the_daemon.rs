@@ -590,6 +590,28 @@ async fn a_call_that_begins_while_the_session_is_in_doubt_outlives_the_session()
 }
 
 #[tokio::test]
+async fn who_waits_for_a_daemon_that_is_stopped_is_told_so() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let holder = daemon.hold_beside("echo held; exec sleep 600").await?;
+    holder.wait_for_text("held").await?;
+    let waiter = daemon.wok(["call", "orders", "acquire"])?.start()?;
+    waiter.wait_for_text("standing in line").await?;
+    daemon.running.signal(Signal::STOP)?;
+    // Who asks only now is not kept waiting: the operation may never be heard of.
+    let asked = daemon.wok(["ps"])?.run().await?;
+    assert_eq!(asked.code(), Some(69), "{asked:?}");
+    for told in [&waiter.wait_for_text("has not answered for 10s").await?.text, &asked.stderr] {
+        assert!(told.contains(&daemon.socket.display().to_string()), "{told}");
+    }
+    daemon.running.signal(Signal::CONT)?;
+    for started in [waiter, holder] {
+        started.signal(Signal::TERM)?;
+        started.ended().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_wait_is_over_in_time_though_the_daemon_is_stopped() -> Result<()> {
     let daemon = Daemon::start().await?;
     let connect = ["--connect", zookeeper::shared().await.address()];

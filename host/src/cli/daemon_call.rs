@@ -212,12 +212,18 @@ impl DaemonCall {
     ) -> Result<Came, Failure> {
         let what = self.in_words();
         loop {
-            // Both are cancel-safe: lines and signals stay queued.
+            let silent = joined.until_silent();
+            let silence = async {
+                printer.silent(&silent.await);
+                std::future::pending().await
+            };
+            // All are cancel-safe: lines and signals stay queued, and each line begins the silence anew.
             let told = tokio::select! {
                 biased;
                 told = joined.next() => told?,
                 signal = stopping(signals) => return Err(joining::signalled(signal)),
                 () = reached(self.until) => return Err(self.unanswered()),
+                never = silence => never,
             };
             let Some(told) = told else {
                 return Err(Failure::Unreachable(format!("{what}: the daemon said no more of it")));

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::exit::{Failure, LossInWords};
 use super::stdout::Reader;
 use super::{stderr, stdout, told};
-use crate::client::Told;
+use crate::client::{ClientError, Told};
 use crate::config::spell_duration;
 use crate::guest::values::unsigned;
 use crate::participant::{Notice, detail_as_json};
@@ -78,6 +78,12 @@ impl Printer {
         let fields = [("message", json!(reason)), ("connect-timeout", json!(limit))];
         let text = format!("{reason}; trying for {limit} (--connect-timeout)");
         self.event("connecting", &fields, &text);
+    }
+
+    /// Tells that the daemon, which is waited for, says nothing.
+    pub(super) fn silent(&self, silence: &ClientError) {
+        let text = format!("{silence}; waiting on");
+        self.event("silent", &[("message", json!(silence.to_string()))], &text);
     }
 
     /// A notice of a participant that is not the end of something, on standard error.

@@ -184,6 +184,16 @@ impl Joined {
         Ok(Some(told))
     }
 
+    /// Completes when so much time has passed that a daemon which has said nothing meanwhile is stopped, or too
+    /// busy: it says every few seconds that it is alive.
+    pub fn until_silent(&self) -> impl Future<Output = ClientError> + Send + use<> {
+        let socket = self.client.socket().clone();
+        async move {
+            tokio::time::sleep(PROMPT).await;
+            ClientError::Silent { socket, limit: PROMPT }
+        }
+    }
+
     /// Says that nothing depends on the claim, has the participant end, and waits until nothing of it
     /// is left; or until it is certain to be ended without that, by its lease.
     ///
