@@ -564,6 +564,18 @@ async fn what_is_followed_for_a_reader_ends_with_the_reader() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn a_name_that_fits_into_no_request_is_told_as_such() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    // The head of a request has 16 KiB, and an address in it 64 KiB by the library.
+    for length in [20_000, 70_000] {
+        let ended = daemon.wok(["call"])?.args([&*"x".repeat(length), "contenders"]).run().await?;
+        assert_eq!(ended.code(), Some(64), "{ended:?}");
+        assert!(ended.stderr.contains("a name is too long"), "{}", ended.stderr);
+    }
+    Ok(())
+}
+
 /// What begins while the session is in doubt is not lost with the session: nothing of it was sent.
 #[tokio::test]
 async fn a_call_that_begins_while_the_session_is_in_doubt_outlives_the_session() -> Result<()> {

@@ -133,7 +133,8 @@ impl Client {
             request = request.header(CONTENT_TYPE, "application/json");
             bytes = Bytes::from(body.to_string());
         }
-        let request = request.body(Full::new(bytes)).map_err(|error| self.not_ours(error))?;
+        // Nothing else can be wrong: what is in a path is escaped.
+        let request = request.body(Full::new(bytes)).map_err(|_too_long| too_long())?;
         let response = sender.send_request(request).await.map_err(|error| self.broken(&error))?;
         let (head, body) = response.into_parts();
         let answer = Answer { status: head.status, body, _open: open };
@@ -180,6 +181,8 @@ impl Client {
         }
         match serde_json::from_slice::<HostError>(&bytes) {
             Ok(error) => ClientError::Host(error),
+            // The daemon says no more to a head that is too large.
+            Err(_) if status == StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => too_long(),
             Err(_) => self.not_ours(format!("it answers {status}, and does not say why")),
         }
     }
@@ -205,6 +208,17 @@ impl Client {
     fn not_ours(&self, what: impl std::fmt::Display) -> ClientError {
         ClientError::NotOurs { socket: self.socket.clone(), what: what.to_string() }
     }
+}
+
+/// What is said of a name that fits into no request.
+fn too_long() -> ClientError {
+    ClientError::Host(HostError {
+        kind: "too-large".to_owned(),
+        message: "a name is too long for the daemon: the head of a request has 16 KiB at most"
+            .to_owned(),
+        reason: None,
+        cause: None,
+    })
 }
 
 /// A path of these segments, whatever is in them.
