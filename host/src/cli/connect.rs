@@ -38,7 +38,7 @@ pub(super) struct Connect {
     connect: Option<OsString>,
 
     /// How long to try while no server grants a session, for example one that is starting, or while the
-    /// running daemon has no session; `0s` tries once.
+    /// running daemon has no session or is out of contact; `0s` tries once.
     #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = duration)]
     connect_timeout: Duration,
 

@@ -30,7 +30,7 @@ pub(super) struct Arguments {
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     participant: Option<String>,
 
-    /// Go on until Ctrl-C. It always does; `wok logs` has the same option.
+    /// Changes nothing: events are always followed. It is there because `wok logs` has it.
     #[arg(long, short)]
     follow: bool,
 
