@@ -251,7 +251,7 @@ async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> R
 #[tokio::test]
 async fn who_waits_in_vain_leaves_nothing_in_line() -> Result<()> {
     let daemon = Daemon::start().await?;
-    let holder = daemon.holding("read line").await?;
+    let _holder = daemon.holding("read line").await?;
     for command in ["hold", "call"] {
         let mut waiter = daemon.wok([command, "orders", "acquire", "--wait", "300ms"])?;
         if command == "hold" {
@@ -347,7 +347,7 @@ async fn the_log_is_shown_and_followed() -> Result<()> {
 async fn who_follows_all_is_told_the_ends_when_the_daemon_stops() -> Result<()> {
     let daemon = Daemon::start().await?;
     let events = daemon.follow_all().await?;
-    let holder = daemon.holding("read line").await?;
+    let _holder = daemon.holding("read line").await?;
     daemon.running.signal(Signal::TERM)?;
     let told = events.ended().await?;
     assert_eq!(told.code(), Some(69), "{told:?}");

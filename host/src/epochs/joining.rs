@@ -100,8 +100,9 @@ impl Epochs {
     }
 
     /// Starts a participant of a recipe on one of the sessions. If all of them are full, another one
-    /// is opened first; if all of them are in doubt, it waits until one is not, or they are lost. Its room is reserved before anything of it is created, so that it is not
-    /// refused in the middle of an operation. `owner` is what other contenders are told of it.
+    /// is opened first; if all of them are in doubt, it waits until one is not, or they are lost. Its
+    /// room is reserved before anything of it is created, so that it is not refused in the middle of an
+    /// operation. `owner` is what other contenders are told of it.
     ///
     /// # Errors
     /// There is no such recipe, or no session; or all sessions are full, and no other may or can be
@@ -140,6 +141,7 @@ impl Epochs {
     /// full.
     async fn seat_later(&self, recipe: &Join) -> Result<(Epoch, Seat), JoinError> {
         let seated = async {
+            // Before the lock: while it lasts, nobody else is kept from opening another one.
             self.open.until_certain().await;
             // One at a time: those who wait here find room on the session that is opened meanwhile.
             let mut widening = self.widening.lock().await;
