@@ -1,7 +1,7 @@
 //! A stock recipe at a fresh path, in the test's own process, with a session behind a proxy that
 //! counts what is sent.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 use wok::participant::Participant;
 
@@ -69,6 +69,22 @@ impl Scene {
     pub async fn until_sent(&self, count: usize) -> Result<()> {
         let what = format!("{count} requests to be sent");
         eventually(&what, async || Ok((self.sent().len() >= count).then_some(()))).await
+    }
+
+    /// Waits until the contender that was created last is watched. A claim that a list has shown is so only
+    /// when it has been held for some milliseconds.
+    ///
+    /// # Errors
+    /// If there is none, or it is not.
+    pub async fn until_watched(&self) -> Result<()> {
+        let contenders = self.proxy.requests(&Match::opcode(Opcode::Create2).under(&self.path));
+        let newest = contenders.last().and_then(|seen| seen.path.clone()).context("a contender")?;
+        let reads = Match::opcode(Opcode::GetData)
+            .and(move |seen| seen.path.as_deref().is_some_and(|path| path.starts_with(&newest)));
+        eventually("its claim to be watched", async || {
+            Ok((!self.proxy.requests(&reads).is_empty()).then_some(()))
+        })
+        .await
     }
 
     /// What an operation answers.

@@ -33,6 +33,8 @@ struct Counting {
     /// What each of them was answered last, if that was something.
     own_answer: Value,
     its_answer: Value,
+    /// The operations whose claims are watched when they have been answered.
+    watches_behind: BTreeSet<&'static str>,
 }
 
 impl Counting {
@@ -44,7 +46,10 @@ impl Counting {
         };
         let (counted, other) = (scene.stock.join()?, scene.stock.join()?);
         let (own_answer, its_answer) = (Value::Null, Value::Null);
-        Ok(Counting { scene, counted, other, own_answer, its_answer })
+        let rows = table::all().into_iter().filter(|row| row.recipe == cost.recipe);
+        let watches_behind = rows.filter(|row| row.behind.contains(&Opcode::GetData));
+        let watches_behind = watches_behind.map(|row| row.operation).collect();
+        Ok(Counting { scene, counted, other, own_answer, its_answer, watches_behind })
     }
 
     async fn until_sent(&self, count: usize) -> Result<()> {
@@ -74,6 +79,9 @@ impl Counting {
                 Who::Counted => self.own_answer = answer,
                 Who::Other => self.its_answer = answer,
             }
+        }
+        if self.watches_behind.contains(operation) {
+            self.scene.until_watched().await?;
         }
         Ok(())
     }

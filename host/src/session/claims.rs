@@ -6,6 +6,7 @@ mod release;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -35,6 +36,11 @@ pub struct Held {
     /// The fencing token.
     pub fence: Fence,
 }
+
+/// How long a claim is held before its znode is watched, where a list has just shown the znode. Somebody who
+/// gives it back sooner, as after a single write elsewhere, is spared the read that arms the watch, and the
+/// server the event: a fourth of all requests.
+const UNWATCHED: Duration = Duration::from_millis(5);
 
 /// Stands for the `czxid` of a znode that was claimed and not found.
 const GONE: i64 = -1;
@@ -117,8 +123,8 @@ impl Seat {
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
     ///
     /// # Ordering
-    /// A znode that the last thing asked for, a recent list, has shown is not read first. It is watched right
-    /// behind the answer; if it is gone by then, the claim is lost.
+    /// A znode that the last thing asked for, a recent list, has shown is not read first. It is watched if it
+    /// is still held 5 ms later; if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let found = self.find_to_claim(path).await?;
         let mut claimed = [found];
@@ -153,7 +159,7 @@ impl Seat {
         let znode = self.own(path).await?;
         // Where the session may just be ending, what was told of its znodes is not enough.
         let trusts = self.trust().await == Trust::Sure;
-        let share = || self.watched().share_with_claim(path, znode.czxid, self.kin);
+        let share = || self.core.watched().share_with_claim(path, znode.czxid, self.kin);
         let watch = match trusts.then(share).flatten() {
             None if trusts && self.was_just_shown(&znode) => None,
             None => Some(self.found_and_watched(&znode).await?),
@@ -168,7 +174,7 @@ impl Seat {
         // From here nothing is waited for.
         for (znode, watch) in found.iter_mut() {
             if watch.is_none() {
-                *watch = Some(self.armed_behind(&znode.path, znode.czxid)?);
+                *watch = Some(self.armed_after(UNWATCHED, &znode.path, znode.czxid)?);
             }
         }
         let mut claims = self.claims();
@@ -250,12 +256,21 @@ impl Seat {
         self.claims().shown.is_some_and(|(czxid, sent)| czxid == znode.czxid && is_fresh(sent))
     }
 
-    /// A watch that is armed by a read which nobody waits for. If the znode is gone by then, it fires
-    /// as one that saw it go.
-    fn armed_behind(&self, path: &str, czxid: i64) -> Result<Watch, Failure> {
+    /// A watch that is armed after a pause, by a read which nobody waits for. If the znode is gone by then,
+    /// it fires as one that saw it go.
+    fn armed_after(&self, pause: Duration, path: &str, czxid: i64) -> Result<Watch, Failure> {
         let charge = self.account.charge(WatchKind::Data, path)?;
         let (core, kin, path) = (Arc::clone(&self.core), self.kin, path.to_owned());
         let fired = async move {
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+                // Who waits behind it may have come meanwhile.
+                let shared = core.watched().share_with_claim(&path, czxid, kin);
+                if let Some(mut watch) = shared {
+                    drop(charge);
+                    return std::future::poll_fn(|cx| watch.poll_fired(cx)).await;
+                }
+            }
             let read = Request::GetData(path.clone(), Watching::Yes);
             match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply)) {
                 Ok(Reply::Data(_, stat, Some(mut watch))) if stat.czxid == czxid => {
@@ -273,7 +288,8 @@ impl Seat {
             }
         };
         let watch = Watch::new(fired.boxed());
-        // The first look sends the read; the answer is waited for where the claim is followed.
+        // The first look begins the pause, or sends the read; what comes of it is waited for where the claim
+        // is followed.
         watch.fired();
         Ok(watch)
     }
@@ -409,9 +425,12 @@ impl Seat {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
     use crate::session::seat::SeatLimits;
-    use crate::session::stand_in::{MOUNT, StandIn, contend};
+    use crate::session::stand_in::{MOUNT, StandIn, contend, contend_and_list};
+    use crate::session::watch::Kin;
 
     #[tokio::test]
     async fn what_was_gone_before_the_event_is_not_held_though_the_next_server_still_shows_it() {
@@ -438,5 +457,53 @@ mod tests {
         stand_in.core.contact().taken_over(now, now);
         let fence = seat.claim(&path).await.unwrap();
         assert_eq!(seat.held(), Some(Held { path, fence }));
+    }
+
+    /// Has time pass until a claim that was just taken is watched.
+    async fn pass_unwatched(seat: &Seat) {
+        let mut lost = pin!(seat.until_claim_lost());
+        assert_eq!(lost.as_mut().now_or_never(), None);
+        tokio::time::advance(UNWATCHED).await;
+        assert_eq!(lost.now_or_never(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_list_has_shown_is_watched_only_if_it_is_held_for_some_time() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = contend_and_list(&seat, MOUNT).await.unwrap();
+        seat.claim(&path).await.unwrap();
+        assert_eq!(stand_in.watches(&path), 0);
+        pass_unwatched(&seat).await;
+        assert_eq!(stand_in.watches(&path), 1);
+        stand_in.delete(&path);
+        assert_eq!(seat.until_claim_lost().await, path);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_goes_before_its_claim_is_watched_is_lost_all_the_same() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = contend_and_list(&seat, MOUNT).await.unwrap();
+        seat.claim(&path).await.unwrap();
+        stand_in.delete(&path);
+        assert_eq!(seat.until_claim_lost().await, path);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_to_wait_behind_a_claim_watches_it_for_its_holder_as_well() {
+        let stand_in = StandIn::open();
+        let kin = Kin::of(&[1; 32]);
+        let join = || stand_in.seat(SeatLimits::default()).of_kin(kin);
+        let (holder, waiter) = (join(), join());
+        let path = contend_and_list(&holder, MOUNT).await.unwrap();
+        holder.claim(&path).await.unwrap();
+        let (_, watch) = waiter.read_and_watch(&path).await.unwrap();
+        assert!(!watch.is_claimed_by(kin));
+        pass_unwatched(&holder).await;
+        assert_eq!(stand_in.watches(&path), 1);
+        assert!(watch.is_claimed_by(kin));
+        stand_in.delete(&path);
+        assert_eq!(holder.until_claim_lost().await, path);
     }
 }

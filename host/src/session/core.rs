@@ -40,7 +40,7 @@ pub(super) struct Core {
     pub(super) budget: Arc<Budget>,
     pub(super) named: NamedZnodes,
     pub(super) turns: Turns,
-    pub(super) watched: Mutex<WatchedZnodes>,
+    watched: Mutex<WatchedZnodes>,
     deletions: Mutex<Deletions>,
     pub(super) deletion_answered: Notify,
     omission: Option<Omission>,
@@ -353,6 +353,10 @@ impl Core {
 
     pub(super) fn deletions(&self) -> MutexGuard<'_, Deletions> {
         self.deletions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn watched(&self) -> MutexGuard<'_, WatchedZnodes> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a connection for contact: what a session without [`Omission::ContactDeadline`] does.

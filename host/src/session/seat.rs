@@ -169,10 +169,6 @@ impl Seat {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn watched(&self) -> MutexGuard<'_, super::watched::WatchedZnodes> {
-        self.core.watched.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Reads a znode's data and watches it.
     pub(super) async fn read_and_watch(&self, path: &str) -> Result<(Stat, Watch), Failure> {
         let reply = self.read(Request::GetData(path.to_owned(), Watching::Yes)).await?;
@@ -349,8 +345,7 @@ pub(super) fn paid(core: &Arc<Core>, path: &str, charge: Charge, reply: Reply) -
             false => watch.paid(charge, drop),
         };
         if let Some(stat) = stat {
-            let mut watched = core.watched.lock().unwrap_or_else(PoisonError::into_inner);
-            watched.note(path, stat.czxid, &watch);
+            core.watched().note(path, stat.czxid, &watch);
         }
         watch
     };

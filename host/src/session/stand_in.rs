@@ -110,6 +110,11 @@ impl StandIn {
         self.server.state().znodes.keys().filter(|path| path.starts_with(&below)).cloned().collect()
     }
 
+    /// How many watches stand on the znode.
+    pub(super) fn watches(&self, path: &str) -> usize {
+        self.server.state().watches.iter().filter(|(watched, _)| watched == path).count()
+    }
+
     /// As another client would.
     pub(super) fn delete(&self, path: &str) {
         self.server.state().delete(path).unwrap();
@@ -331,9 +336,17 @@ impl Ensemble for Server {
 
 /// Has the participant contend below a directory, and answers the path of its contender.
 pub(super) async fn contend(seat: &Seat, directory: &str) -> Result<String, Failure> {
-    let (before, after) = (String::new(), "-".to_owned());
-    let name = ContenderName { before, uuid: UuidForm::Simple, after };
-    seat.contend(directory, name, Vec::new()).await.map(|(path, _)| path)
+    seat.contend(directory, simple_name(), Vec::new()).await.map(|(path, _)| path)
+}
+
+/// As [`contend`], and has a list show the contender.
+pub(super) async fn contend_and_list(seat: &Seat, directory: &str) -> Result<String, Failure> {
+    let listed = seat.contend_and_list(directory, simple_name(), Vec::new()).await;
+    listed.map(|((path, _), _)| path)
+}
+
+fn simple_name() -> ContenderName {
+    ContenderName { before: String::new(), uuid: UuidForm::Simple, after: "-".to_owned() }
 }
 
 /// Has the participant hold a contender of its own, and answers its path.

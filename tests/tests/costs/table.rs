@@ -128,7 +128,7 @@ fn several_locks() -> Vec<Cost> {
     let both = || json!({ "names": ["a", "b"] });
     let mut rows = Vec::new();
     for operation in ["acquire", "try-acquire"] {
-        // The last list has just shown the last znode, which is watched behind the answer.
+        // The last list has just shown the last znode, which is watched some time after the answer.
         let acquire =
             Cost::of("multi-lock", operation, &[&[Create, List], &[Create, List], &[Read]])
                 .behind(&[Read])

@@ -33,8 +33,9 @@ async fn each_lock_is_three_requests_and_all_are_given_back_by_one_more() -> Res
         let stood = [STAND, STAND, STAND].concat();
         let confirmed = [stood.as_slice(), &[Opcode::GetData; 2]].concat();
         assert_eq!(before_the_answer, confirmed, "{operation}");
+        scene.until_watched().await?;
         scene.stock.call(&participant, "release").await?.value.unwrap();
-        // The list has just shown the last place: it is watched behind the answer.
+        // The list has just shown the last place: it is watched some time after the answer.
         let all = [confirmed.as_slice(), &[Opcode::GetData, Opcode::Multi]].concat();
         assert_eq!(scene.sent(), all, "{operation}");
     }
@@ -49,6 +50,7 @@ async fn one_lock_costs_what_a_plain_lock_costs() -> Result<()> {
     for _ in 0..2 {
         scene.proxy.clear_log();
         scene.stock.call_with(&participant, "acquire", &names).await?.value.unwrap();
+        scene.until_watched().await?;
         scene.stock.call(&participant, "release").await?.value.unwrap();
     }
     let claimed = [Opcode::GetData, Opcode::Multi];

@@ -27,8 +27,9 @@ async fn acquire_and_release_are_four_requests_in_two_round_trips() -> Result<()
         let (acquired, first_trip) = tokio::try_join!(acquired, let_go)?;
         assert!(acquired.claim.is_some(), "{operation}: {acquired:?}");
         assert_eq!(first_trip, [Opcode::Create2, Opcode::GetChildren2], "{operation}");
+        scene.until_watched().await?;
         scene.stock.call(&participant, "release").await?.value.unwrap();
-        // The watch on the own znode is armed behind the grant; nobody waits for it.
+        // The watch on the own znode is armed some time after the grant; nobody waits for it.
         let expected = [Opcode::Create2, Opcode::GetChildren2, Opcode::GetData, Opcode::Delete];
         assert_eq!(scene.sent(), expected, "{operation}");
     }
@@ -114,28 +115,31 @@ async fn readers_that_give_back_at_once_do_not_wait_for_what_confirms_their_clai
     let scene = Scene::open("read-write-lock").await?;
     let (writer, _follower) = scene.stock.join()?;
     scene.stock.call(&writer, "acquire-write").await?.value.unwrap();
+    scene.until_watched().await?;
     let readers: Vec<_> = (0..READERS).map(|_| scene.stock.join()).collect::<Result<_>>()?;
+    // The writer's znode is read by the host for its claim, and for each reader.
+    let waiting = 1 + READERS;
+    // As many of the readers' claims may be confirmed at a time.
+    let confirmed = async || {
+        let sent = scene.sent().iter().filter(|it| **it == Opcode::GetData).count();
+        Ok((sent >= waiting + 16).then_some(()))
+    };
     let lines = readers.iter().map(|(reader, _)| async {
         scene.stock.call(reader, "acquire-read").await?.value.unwrap();
+        eventually("the claims to be confirmed", confirmed).await?;
         scene.stock.call(reader, "release").await?.value.unwrap();
         anyhow::Ok(())
     });
     let hand_over = async {
         let about = Match::opcode(Opcode::GetData).under(&scene.path);
-        // The writer's znode is read by the host for its claim, and for each reader.
-        let reads = 1 + READERS;
         eventually("all to wait", async || {
-            Ok((scene.proxy.requests(&about).len() >= reads).then_some(()))
+            Ok((scene.proxy.requests(&about).len() >= waiting).then_some(()))
         })
         .await?;
         // No reply comes to what confirms the readers' claims, until all have gone on without it.
         scene.proxy.inject(about, Action::StallReplies);
         scene.stock.call(&writer, "release").await?.value.unwrap();
-        eventually("the claims to be confirmed", async || {
-            let sent = scene.sent().iter().filter(|it| **it == Opcode::GetData).count();
-            Ok((sent >= reads + 16).then_some(()))
-        })
-        .await?;
+        eventually("the claims to be confirmed", confirmed).await?;
         scene.proxy.heal();
         anyhow::Ok(())
     };

@@ -85,6 +85,7 @@ async fn a_read_write_lock_that_is_revocable_takes_as_many_requests() -> Result<
     for operation in ["acquire-read", "acquire-write", "acquire-read"] {
         scene.proxy.clear_log();
         scene.stock.call(&participant, operation).await?.claim.context("the lock")?;
+        scene.until_watched().await?;
         scene.stock.call(&participant, "release").await?.value.unwrap();
     }
     let sent = scene.proxy.requests(&scene.about());

@@ -18,6 +18,7 @@ async fn a_lock_that_is_revocable_takes_as_many_requests_as_one_that_is_not() ->
             // The first of all makes the directory.
             scene.proxy.clear_log();
             scene.stock.call(&participant, operation).await?.claim.context("the lock")?;
+            scene.until_watched().await?;
             scene.stock.call(&participant, "release").await?.value.unwrap();
         }
         let sent = scene.proxy.requests(&scene.about());

@@ -6,7 +6,7 @@ use futures_util::stream::{self, StreamExt};
 use wok::session::{Failure, SessionState};
 use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
-use wok_tests::patience::within;
+use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Fault, Match, Seen};
 use wok_tests::zookeeper;
 
@@ -60,6 +60,18 @@ async fn cycle(room: &Room, joining: Joining) -> Result<Vec<Seen>> {
     let seen = room.admin.stat(&path).await?.context("the claim's znode is not there")?;
     ensure!((seen.czxid, seen.ephemeral_owner) == (stat.czxid, room.session.id()), "{seen:?}");
     ensure!(fence == seen.czxid.unsigned_abs(), "fence {fence:#x}, {seen:?}");
+    let reads = Match::opcode(Opcode::GetData).under(&path);
+    let watched = eventually("the claim to be watched", async || {
+        Ok((!room.proxy.requests(&reads).is_empty()).then_some(()))
+    });
+    let mut state = room.session.state();
+    let is_lost = |state: &SessionState| matches!(state, SessionState::Lost(_));
+    // Followed, as a participant does it.
+    tokio::select! {
+        lost = seat.until_claim_lost() => bail!("the claim of {lost} is lost"),
+        _ = state.wait_for(is_lost) => return Err(Failure::SessionLost.into()),
+        watched = watched => watched?,
+    }
 
     seat.release(&path).await?;
     nothing_is_left(room, &directory).await?;

@@ -1,6 +1,7 @@
 //! How a participant learns that it holds something no more.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::session::seat::Seat;
 use crate::session::watch::Event;
@@ -41,7 +42,7 @@ impl Seat {
     /// that follows the claims, as every call does, does not drop the look. False if nothing can be said
     /// of the claim any more, so that it is not held.
     fn watch_anew(&self, path: &str, czxid: i64) -> bool {
-        match self.armed_behind(path, czxid) {
+        match self.armed_after(Duration::ZERO, path, czxid) {
             Ok(watch) => {
                 if let Some(part) = self.claims().part(path).filter(|part| part.czxid == czxid) {
                     part.watch = watch;
