@@ -1,4 +1,4 @@
-//! What is told of a line of contenders: did it ever stand so?
+//! The line that `contenders` answers: did it stand so at a moment of the call?
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use crate::{Case, Moment, Violation};
 /// The operation that tells of a line.
 const OPERATION: &str = "contenders";
 
-/// The contenders that `contenders` tells of stood in line at one moment, in that order. Nobody is left out
-/// but those who had gone before the answer. Each is told with the owner that its znode names, and as a
-/// holder only if nobody was in its way.
+/// `contenders` answers the line as it stood at one moment of the call: the same contenders in the same order,
+/// each with the owner that its znode names, and each as a holder if nobody was in its way, or not if somebody
+/// was. A contender that had gone before the answer may be missing.
 pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| call.operation == OPERATION) {
         let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
         let Some(told) = value.as_array() else { continue };
         if let Some(why) = objection(case, call, answered, told) {
             let who = call.who;
-            let sentence = format!("participant {who} was told who is in line, but {why}");
+            let sentence = format!("`contenders` answered participant {who} a line, but {why}");
             let violation = Violation::new(id, answered.at, sentence);
             found.push(violation.involving([call.invoked.at]).by([who]));
         }
@@ -34,15 +34,15 @@ fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value])
     let mut those = Vec::with_capacity(told.len());
     for it in told {
         let Some(path) = it.get("path").and_then(Value::as_str) else {
-            return Some("it names a contender without a path".to_owned());
+            return Some("one of its contenders has no path".to_owned());
         };
         let path = [mount.trim_end_matches('/'), path].concat();
         let Some(contender) = case.truth.find(&path, until) else {
-            return Some(format!("{path} never was in it"));
+            return Some(format!("{path} never stood in line"));
         };
         let owner = owner(case, contender);
         if it.get("owner").and_then(Value::as_str) != owner.as_deref() {
-            return Some(format!("{path} is of {}", owner.unwrap_or_default()));
+            return Some(format!("the owner of {path} is {}", owner.unwrap_or_default()));
         }
         let Some(is_holder) = it.get("is-holder").and_then(Value::as_bool) else {
             return Some(format!("it does not say whether {path} holds"));
@@ -56,7 +56,7 @@ fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value])
     let mut moments = changes.map(|change| change.at).chain([from]);
     let was_so =
         moments.any(|at| (from..until).contains(&at) && stood_so(case, (mount, at), until, &those));
-    (!was_so).then(|| format!("it never stood so since entry {from}"))
+    (!was_so).then(|| format!("the line stood so at no moment since entry {from}"))
 }
 
 /// Whether the line stood so after an entry. A contender that had gone before the answer may be left out,

@@ -17,7 +17,7 @@
 //! | V3 | `revoking` | one that was asked is forced before its time |
 //! | V4 | `revoking` | a request leaves no word of whose the znode is |
 //! | V5 | `revoking` | a `revoke` is answered what is not so |
-//! | C1 | `lines` | `contenders` tells of a line that never stood so |
+//! | C1 | `lines` | `contenders` answers a line that stood so at no moment: with others in it, in another order, with other holders, or with another owner |
 //! | H1 | `herd`, `polling` | one deletion wakes more than the readers that wait for a writer or one writer, or one that waits asks the ensemble again and again |
 
 mod modes;
@@ -71,7 +71,10 @@ impl Judge for ReadWriteLockJudge {
         ("V3", "nobody is forced to give way before its time"),
         ("V4", "who is asked to give way is still named by its znode"),
         ("V5", "what a request to give way is answered is so"),
-        ("C1", "who is told to be in line was so at one moment, in that order"),
+        (
+            "C1",
+            "`contenders` answers the line, its order and its holders as they were at one moment",
+        ),
         ("H1", "one release wakes the readers that wait for it or one writer, and nobody polls"),
     ];
 

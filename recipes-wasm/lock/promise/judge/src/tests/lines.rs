@@ -1,4 +1,4 @@
-//! Who is told to be in line.
+//! The line that `contenders` answers.
 
 use wok_judge::history::ParticipantId;
 
