@@ -40,6 +40,15 @@ pub(crate) fn read(names: Vec<String>) -> Result<(Vec<Read>, Vec<String>), Error
 
 /// Parts the names of the items that are there into those that fit and the rest.
 fn fit(names: Vec<String>) -> Result<(Vec<String>, Vec<String>), Error> {
+    let there = there(names)?;
+    let fits = fitting(there.iter().map(|(_, length)| *length), MOST_BYTES);
+    let mut names: Vec<String> = there.into_iter().map(|(name, _)| name).collect();
+    let rest = names.split_off(fits.min(names.len()));
+    Ok((names, rest))
+}
+
+/// Those of the names whose items are there, and how long each item is.
+pub(crate) fn there(names: Vec<String>) -> Result<Vec<(String, u32)>, Error> {
     let asks: Vec<_> = names.iter().map(|name| Request::Exists(place::item(name))).collect();
     let mut there = Vec::with_capacity(names.len());
     for (name, reply) in names.into_iter().zip(reads(&asks)) {
@@ -50,8 +59,5 @@ fn fit(names: Vec<String>) -> Result<(Vec<String>, Vec<String>), Error> {
             Err(error) => return Err(error),
         }
     }
-    let fits = fitting(there.iter().map(|(_, length)| *length), MOST_BYTES);
-    let mut names: Vec<String> = there.into_iter().map(|(name, _)| name).collect();
-    let rest = names.split_off(fits.min(names.len()));
-    Ok((names, rest))
+    Ok(there)
 }

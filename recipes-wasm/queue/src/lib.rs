@@ -15,6 +15,7 @@
 mod bindings;
 mod decide;
 mod held;
+mod length;
 mod line;
 mod list;
 mod marked;
@@ -97,19 +98,7 @@ impl Guest for Queue {
     }
 
     fn length() -> Result<LengthInfo, Error> {
-        let directories = [place::ITEMS, place::CLAIMS, place::DEAD_LETTERS];
-        let mut asks = vec![Request::Sync(place::ITEMS.to_owned())];
-        asks.extend(directories.map(|path| Request::Exists(path.to_owned())));
-        let mut counts = Vec::with_capacity(directories.len());
-        for reply in reads(&asks) {
-            match reply {
-                Ok(Reply::Exists(stat)) => counts.push(stat.map_or(0, |stat| stat.num_children)),
-                Ok(_) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let count = |at: usize| counts.get(at).copied().unwrap_or_default();
-        Ok(LengthInfo { items: count(0), taken: count(1), dead_letters: count(2) })
+        length::length()
     }
 
     fn peek(item: Option<String>) -> Result<Option<queue::Item>, Error> {

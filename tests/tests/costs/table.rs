@@ -278,7 +278,7 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
         taken("ack", &[&[Multi]]),
         taken("reject", &[&[Multi]]),
         ack_item.after_call(Who::Counted, "put", one()).after_call(Who::Other, "take", json!({})),
-        taken("length", &[&[Sync, Exists, Exists, Exists]]),
+        taken("length", &[&[Sync, List, Exists, Exists], &[Exists]]),
         peek.after_call(Who::Counted, "put", one()),
     ]
 }

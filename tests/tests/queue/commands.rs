@@ -190,10 +190,14 @@ async fn an_item_that_is_not_acknowledged_comes_back_and_one_that_is_does_not() 
     assert_eq!(call(&path, &["peek"]).await?, Value::Null, "somebody has it");
     killed.signal(Signal::KILL)?;
     // It waits until the item is back, does the work, and says so.
-    let script = format!("$wok peek item=$WOK_CLAIM_PATH --output json && {ACK}");
+    let script = format!(
+        "$wok peek item=$WOK_CLAIM_PATH --output json && {ACK} && $wok length --output json"
+    );
     let done = hold(&path, "max-attempts=9", &script).await?.ended().await?;
     assert_eq!(done.code(), Some(0), "{done:?}");
     assert!(done.stdout.contains("\"attempts\":3") && done.stdout.contains("\"a\""), "{done:?}");
+    // The claim of an item that is acknowledged still stands, and the item is not taken any more.
+    assert!(done.stdout.contains("\"taken\":0"), "{done:?}");
     assert_eq!(length(&path).await?, (0, 0, 0));
     Ok(())
 }
