@@ -1,13 +1,14 @@
 //! A history that is judged, and what is said of it.
 
 use std::borrow::Cow;
+use std::ops::{Range, RangeInclusive};
 
 use serde::Serialize;
 
 use crate::faults::Faults;
-use crate::history::{Entry, ParticipantId, What};
+use crate::history::{Change, Entry, ParticipantId, What};
 use crate::people::{Call, People, Person};
-use crate::truth::{Contender, Truth};
+use crate::truth::{Contender, Truth, split};
 
 /// Violations of one invariant that are told: the first says what is wrong, the rest mostly follow.
 const MOST_OF_A_KIND: usize = 3;
@@ -192,11 +193,48 @@ impl<'a> Case<'a> {
             matches!(entry.what, What::Txn { session, .. } if session == person.session)
         });
         let Some((at, entry)) = own.next() else { return 0 };
-        // A cut of one host's server concerns all hosts that are connected there.
-        let is_spared = |person: &Person<'_>| {
-            let timeout = self.truth.longest_timeout_us();
-            self.faults.spared(person.host, entry.at_us, answered.us, timeout)
-        };
-        if self.people.persons().all(is_spared) { at } else { 0 }
+        if self.is_undisturbed(entry.at_us, answered.us) { at } else { 0 }
+    }
+
+    /// The same for reads that are sent behind a `sync`: they show what was committed before the call. But a
+    /// leader that is cut off answers a `sync` though it has missed what the others have committed.
+    pub fn known_behind_sync(&self, call: &Call<'_>, answered: Moment) -> usize {
+        let is_so = self.is_undisturbed(call.invoked.us, answered.us);
+        if is_so { call.invoked.at } else { 0 }
+    }
+
+    /// Whether no fault was near any host in that time: a cut of one host's server concerns all hosts that are
+    /// connected there.
+    pub fn is_undisturbed(&self, from: u64, until: u64) -> bool {
+        let timeout = self.truth.longest_timeout_us();
+        self.people.persons().all(|person| self.faults.spared(person.host, from, until, timeout))
+    }
+
+    /// The first entry that is later than the answer for sure. What happens in the instant of the answer may be
+    /// taken down behind it.
+    pub fn end_of(&self, answered: Moment) -> usize {
+        self.first_after(answered.us).unwrap_or(self.history.len())
+    }
+
+    /// How many children a znode had, at the least and at the most, after the first of these entries and
+    /// after each one that follows.
+    pub fn children_of(&self, parent: &str, within: Range<usize>) -> RangeInclusive<u64> {
+        let is_child = |path: &str| split(path).is_some_and(|(of, _)| of == parent);
+        let (mut now, mut least, mut most) = (0_u64, u64::MAX, 0);
+        for (at, entry) in self.history.iter().enumerate().take(within.end) {
+            if let What::Txn { changes, .. } = &entry.what {
+                for change in changes {
+                    match change {
+                        Change::Created { path, .. } if is_child(path) => now += 1,
+                        Change::Deleted { path } if is_child(path) => now = now.saturating_sub(1),
+                        _ => {}
+                    }
+                }
+            }
+            if at >= within.start {
+                (least, most) = (least.min(now), most.max(now));
+            }
+        }
+        least..=most
     }
 }

@@ -29,8 +29,7 @@ pub fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
 
 fn objection(case: &Case<'_>, call: &Call<'_>, answered: Moment, told: &[Value]) -> Option<String> {
     let mount = case.people.person(call.who)?.mount;
-    // What happens in the instant of the answer may be taken down behind it.
-    let until = case.first_after(answered.us).unwrap_or(case.history.len());
+    let until = case.end_of(answered);
     let mut those = Vec::with_capacity(told.len());
     for it in told {
         let Some(path) = it.get("path").and_then(Value::as_str) else {

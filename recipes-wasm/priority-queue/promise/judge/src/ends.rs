@@ -34,7 +34,7 @@ pub(super) fn check_acknowledged(case: &Case<'_>, log: &Log<'_>, found: &mut Vec
         let Some((answered, Outcome::Ok { .. })) = call.answered else { continue };
         let acknowledged: Vec<&Item<'_>> = match call.operation {
             "ack" => log.items.iter().filter(|item| is_held(case, item, call)).collect(),
-            "ack-item" => named(case, log, call).into_iter().collect(),
+            "ack-item" => named(case, log, call, call.invoked.at).into_iter().collect(),
             _ => continue,
         };
         for item in acknowledged {
@@ -75,12 +75,21 @@ fn was_given_up(case: &Case<'_>, taking: &Call<'_>, call: &Call<'_>) -> bool {
     })
 }
 
-/// The item that a call of `ack-item` names, by its path or its name.
-fn named<'l, 'a>(case: &Case<'a>, log: &'l Log<'a>, call: &Call<'_>) -> Option<&'l Item<'a>> {
-    let asked = arguments(case, call)?.get("item")?.as_str()?;
-    let name = asked.rsplit('/').next()?;
+/// The item that a call names, by its path or its name, as of that entry.
+pub(super) fn named<'l, 'a>(
+    case: &Case<'a>,
+    log: &'l Log<'a>,
+    call: &Call<'_>,
+    at: usize,
+) -> Option<&'l Item<'a>> {
+    let name = name_asked(case, call)?.rsplit('/').next()?;
     let path = [case.people.person(call.who)?.mount, "/items/", name].concat();
-    log.find(&path, call.invoked.at)
+    log.find(&path, at)
+}
+
+/// How a call names an item, if it does.
+pub(super) fn name_asked<'a>(case: &Case<'a>, call: &Call<'_>) -> Option<&'a str> {
+    arguments(case, call)?.get("item")?.as_str()
 }
 
 fn wrong(

@@ -8,6 +8,8 @@
 //! | P1 | `order`, `takes` | an item is taken while a more urgent one, or an older one as urgent, is there and was when the queue was listed |
 //! | Q5 | `puts` | a put that is not acknowledged puts in more than once, or a part; or somebody is answered that nobody knows |
 //! | Q6 | `ends` | an item is a dead letter before its time, or without being kept, or is taken after its time |
+//! | Q7 | `looks` | `peek` answers an item that nobody could take at any moment of the call, answers none though one was there all the while, or passes over one that comes before it that was; or what is told of the item is not so |
+//! | Q8 | `looks` | `length` answers fewer or more items, taken items or dead letters than there were at any moment of the call |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
 //! | M7 | `leftovers` | a place or a claim outlives the call that it was made for, or what ends it |
 //! | W1 | `waits` | somebody waits while there is an item that nobody has |
@@ -16,6 +18,7 @@
 mod ends;
 mod leftovers;
 mod log;
+mod looks;
 mod order;
 mod puts;
 mod takes;
@@ -59,6 +62,11 @@ impl Judge for PriorityQueueJudge {
         ("P1", "nothing is taken while something more urgent is there, or as urgent and older"),
         ("Q5", "a put that is not acknowledged is in the queue once or not at all"),
         ("Q6", "an item that was taken as often as it may be is kept as a dead letter"),
+        (
+            "Q7",
+            "`peek` answers the most urgent item that could be taken, or none if there was none",
+        ),
+        ("Q8", "`length` answers how much was in the queue at a moment of the call"),
         ("M5", "nobody goes on believing to hold what is long gone"),
         ("M7", "a place in line goes with its wait, and a claim with what ends it"),
         ("W1", "nobody waits while there is an item that nobody has"),
@@ -80,6 +88,7 @@ impl Judge for PriorityQueueJudge {
         ends::check(&case, &log, self.max_attempts, &mut found);
         ends::check_acknowledged(&case, &log, &mut found);
         order::check(&case, &log, &mut found);
+        looks::check(&case, &log, &mut found);
         beliefs::check(&case, "M5", "M5", &mut found);
         leftovers::check(&case, &log, &mut found);
         waits::check_wakes(&case, &log, &mut found);

@@ -72,6 +72,11 @@ pub(super) enum How {
 }
 
 impl Item<'_> {
+    /// Whether it was there from one entry to the other, both included.
+    pub(super) fn is_there(&self, from: usize, until: usize) -> bool {
+        self.put.at <= from && self.gone.is_none_or(|gone| gone.when.at > until)
+    }
+
     /// The claim that it had just before that entry.
     pub(super) fn claim_before(&self, at: usize) -> Option<&Claim<'_>> {
         let before = |claim: &&Claim<'_>| {
@@ -85,6 +90,34 @@ impl Item<'_> {
         self.spans()
             .iter()
             .any(|(since, end)| since.at <= from && end.is_none_or(|end| end.at > until))
+    }
+
+    /// Whether anybody could have taken it at a moment between two entries.
+    pub(super) fn was_free(&self, from: usize, until: usize) -> bool {
+        self.spans()
+            .iter()
+            .any(|(since, end)| since.at < until && end.is_none_or(|end| end.at > from))
+    }
+
+    /// Whether it was there at a moment between two entries, and had been taken so often by then.
+    pub(super) fn had_attempts(&self, attempts: u64, from: usize, until: usize) -> bool {
+        let gone = self.gone.map(|gone| gone.when);
+        let counted = self.claims.iter().map(|claim| (claim.since, claim.version));
+        let since: Vec<(Moment, i32)> = [(self.put, 0)].into_iter().chain(counted).collect();
+        let until_then = since.iter().skip(1).map(|(next, _)| Some(*next)).chain([gone]);
+        since.iter().zip(until_then).any(|((since, version), end)| {
+            u64::try_from(*version) == Ok(attempts)
+                && since.at < until
+                && end.is_none_or(|end| end.at > from)
+        })
+    }
+
+    /// The times in which it was there, and somebody had claimed it.
+    pub(super) fn taken(&self) -> impl Iterator<Item = (Moment, Option<Moment>)> {
+        let gone = self.gone.map(|gone| gone.when);
+        self.claims
+            .iter()
+            .map(move |claim| (claim.since, claim.until.into_iter().chain(gone).min()))
     }
 
     /// The times in which it was there and nobody had taken it.

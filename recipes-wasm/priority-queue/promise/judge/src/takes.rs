@@ -68,22 +68,17 @@ fn wrong(
     item: Option<&Item<'_>>,
 ) -> Option<(&'static str, String)> {
     let Some(item) = item else { return Some(("Q1", "nobody has put that in".to_owned())) };
-    let number = |key: &str| {
-        let value = value.get(key)?;
-        value.as_u64().or_else(|| value.as_str()?.parse().ok())
-    };
-    let text = value.get("data").and_then(Value::as_str);
-    if text.is_some_and(|text| text.as_bytes() != item.data) {
+    if is_other_data(value, item) {
         return Some(("Q1", "it was put in with other data".to_owned()));
     }
-    if number("czxid") != u64::try_from(item.czxid).ok() {
+    if number(value, "czxid") != u64::try_from(item.czxid).ok() {
         return Some(("Q3", "it has another czxid".to_owned()));
     }
     if value.get("priority").and_then(Value::as_i64) != Some(item.priority) {
         return Some(("Q1", format!("its priority is {}", item.priority)));
     }
-    let attempt = number("attempt");
-    let Some(fence) = number("fence") else {
+    let attempt = number(value, "attempt");
+    let Some(fence) = number(value, "fence") else {
         return match item.gone {
             Some(gone) if gone.by == Some(call.id) || gone.by.is_none() => {
                 let before = u64::try_from(item.version).ok().map(|version| version + 1);
@@ -116,7 +111,20 @@ fn items(value: &Value) -> Vec<&Value> {
     }
 }
 
-fn absolute(case: &Case<'_>, call: &Call<'_>, value: &Value) -> String {
+/// A number of an answer, which may be written as text.
+pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
+    let value = value.get(key)?;
+    value.as_u64().or_else(|| value.as_str()?.parse().ok())
+}
+
+/// Whether an answer tells an item with other data than it was put in with.
+pub(super) fn is_other_data(value: &Value, item: &Item<'_>) -> bool {
+    let text = value.get("data").and_then(Value::as_str);
+    text.is_some_and(|text| text.as_bytes() != item.data)
+}
+
+/// The path of the item that an answer tells of, in the whole tree.
+pub(super) fn absolute(case: &Case<'_>, call: &Call<'_>, value: &Value) -> String {
     let path = value.get("path").and_then(Value::as_str).unwrap_or_default();
     let mount = case.people.person(call.who).map_or("", |person| person.mount);
     [mount, path].concat()

@@ -142,6 +142,29 @@ impl Queue {
         self
     }
 
+    /// It asks for that item, or for the next one, and is told of one as that was before, or of none.
+    fn peek(&mut self, who: u32, asked: Option<u32>, told: Option<u32>) -> &mut Self {
+        let arguments = asked.map_or(json!({}), |number| json!({ "item": item(number) }));
+        self.story.invoke_with(who, "peek", arguments);
+        let told = told.map_or(Value::Null, |number| self.shown(number));
+        self.story.answer_value(who, told);
+        self
+    }
+
+    /// What `peek` tells of an item.
+    fn shown(&self, number: u32) -> Value {
+        let (data, czxid, attempts) = &self.items[&number];
+        let path = item(number).trim_start_matches(MOUNT).to_owned();
+        json!({ "path": path, "data": data, "czxid": czxid, "attempts": attempts })
+    }
+
+    fn length(&mut self, who: u32, items: u32, taken: u32, dead_letters: u32) -> &mut Self {
+        self.story.invoke(who, "length");
+        let told = json!({ "items": items, "taken": taken, "dead-letters": dead_letters });
+        self.story.answer_value(who, told);
+        self
+    }
+
     /// It takes at most once.
     fn remove(&mut self, who: u32, number: u32) -> &mut Self {
         self.ask(who).look(who).delete(who, item(number));
@@ -202,10 +225,13 @@ fn check(queue: &Queue, invariant: &str, says: &str) {
 /// somebody waits, is woken, and somebody else gives up.
 fn good() -> Queue {
     let mut queue = Queue::new();
-    queue.put(1, "a").put(1, "b").put(2, "").take(2, 0).take(3, 1).ack(3, 1);
-    queue.reject(2, 0).take(3, 0).reject(3, 0).ask(2).look(2).bury(2, 0, "a").claim(2, 2);
+    queue.peek(3, None, None).length(3, 0, 0, 0).put(1, "a").put(1, "b").put(2, "");
+    queue.peek(3, None, Some(0)).take(2, 0).peek(3, None, Some(1)).peek(1, Some(0), Some(0));
+    queue.length(1, 3, 1, 0).take(3, 1).length(1, 3, 2, 0).ack(3, 1).peek(1, Some(1), None);
+    queue.reject(2, 0).take(3, 0).reject(3, 0).ask(2).look(2).bury(2, 0, "a").length(1, 1, 0, 1);
+    queue.claim(2, 2);
     let told = queue.told(2, 2);
-    queue.answer(2, told).ack(2, 2).ask(2).look(2).stand(2).look(2).wait(2);
+    queue.answer(2, told).peek(3, None, None).ack(2, 2).ask(2).look(2).stand(2).look(2).wait(2);
     queue.ask(3).look(3).stand(3).wait(3);
     let number = queue.counter;
     queue.put(1, "c").look(2).claim(2, number);
@@ -344,6 +370,88 @@ fn what_is_acknowledged_and_stays_is_rejected() {
     queue.story.invoke_with(3, "ack-item", json!({ "item": item(0), "fence": 1 }));
     queue.story.answer(3, NOTHING);
     check(&queue, "Q3", "still there");
+}
+
+#[test]
+fn what_peek_answers_could_be_taken_and_is_the_oldest() {
+    let two = || {
+        let mut queue = Queue::new();
+        // What the one that looks has written itself is known to the server that it asks.
+        queue.put(1, "a").put(3, "b");
+        queue
+    };
+    check(two().peek(3, None, None), "Q7", "was there to take all the while");
+    check(two().peek(3, None, Some(1)), "Q7", "which is older");
+    // Its server may be behind.
+    assert_eq!(verdict(&two().peek(2, None, None).story.entries), []);
+    check(two().take(2, 0).take(3, 1).peek(3, None, Some(1)), "Q7", "nobody could take it");
+    let mut queue = two();
+    queue.story.invoke(3, "peek");
+    queue.take(2, 0);
+    let told = queue.shown(1);
+    queue.story.answer_value(3, told);
+    assert_eq!(verdict(&queue.story.entries), [], "the first was taken meanwhile");
+}
+
+#[test]
+fn what_peek_tells_of_an_item_is_so() {
+    let told = |key: &str, value: Value| {
+        let mut queue = Queue::new();
+        queue.put(3, "a").story.invoke(3, "peek");
+        let mut told = queue.shown(0);
+        told[key] = value;
+        queue.story.answer_value(3, told);
+        queue
+    };
+    check(&told("data", json!("b")), "Q7", "other data");
+    check(&told("czxid", json!(7)), "Q7", "another czxid");
+    check(&told("attempts", json!(1)), "Q7", "so many attempts");
+    check(&told("path", json!("/items/qn-x-item-0000000009")), "Q7", "nobody had put that in");
+}
+
+#[test]
+fn an_item_that_peek_is_asked_for_is_answered_taken_or_not_as_long_as_it_is_there() {
+    let mut queue = Queue::new();
+    check(queue.put(1, "a").put(1, "b").take(3, 0).peek(3, Some(0), None), "Q7", "all the while");
+    let mut queue = Queue::new();
+    check(queue.put(1, "a").put(1, "b").peek(3, Some(0), Some(1)), "Q7", "another item");
+}
+
+#[test]
+fn length_counts_what_was_there_at_a_moment_of_the_call() {
+    let three = || {
+        let mut queue = Queue::new();
+        queue.put(1, "a").put(1, "b").put(1, "c").take(2, 0);
+        queue
+    };
+    for (items, taken, dead_letters, says) in [
+        (2, 1, 0, "`items` was from 3 to 3"),
+        (3, 0, 0, "`taken` was from 1 to 1"),
+        (3, 2, 0, "`taken` was from 1 to 1"),
+        (3, 1, 1, "`dead-letters` was from 0 to 0"),
+        (0, 1, 0, "no more can be taken than there are"),
+    ] {
+        check(three().length(3, items, taken, dead_letters), "Q8", says);
+    }
+    // The item is acknowledged by its name, and its consumer has not given the claim back yet.
+    let acknowledged = || {
+        let mut queue = three();
+        let fence = queue.fences[&2];
+        queue.story.invoke_with(3, "ack-item", json!({ "item": item(0), "fence": fence }));
+        queue.delete(3, item(0)).story.answer(3, NOTHING);
+        queue
+    };
+    assert_eq!(verdict(&acknowledged().length(3, 2, 0, 0).story.entries), []);
+    check(acknowledged().length(3, 2, 1, 0), "Q8", "`taken` was from 0 to 0");
+    // One goes while another one comes.
+    for taken in [0, 1, 2] {
+        let mut queue = three();
+        queue.story.invoke(3, "length");
+        queue.take(1, 1).reject(2, 0);
+        let told = json!({ "items": 3, "taken": taken, "dead-letters": 0 });
+        queue.story.answer_value(3, told);
+        assert_eq!(verdict(&queue.story.entries), [], "{taken}");
+    }
 }
 
 #[test]
