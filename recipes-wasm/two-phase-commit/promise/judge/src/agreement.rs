@@ -1,20 +1,18 @@
 //! What callers and followers are told of a transaction.
 
 use serde_json::Value;
-use wok_judge::grants::fence_of;
 use wok_judge::history::{Outcome, Told, What};
 use wok_judge::{Case, Violation};
 
+use crate::Made;
 use crate::log::{Log, Tx};
-use crate::{Made, log};
 
-/// T1: who is told an outcome is told the decision, and after it was made. T5: a status shows what is.
+/// T1: who is told an outcome is told the decision, and after it was made.
 pub(super) fn check(
     case: &Case<'_>,
     calls: &[Made<'_, '_>],
     log: &Log<'_>,
-    agreement: &'static str,
-    status: &'static str,
+    id: &'static str,
     found: &mut Vec<Violation>,
 ) {
     for Made { call, tx, .. } in calls {
@@ -25,12 +23,7 @@ pub(super) fn check(
             _ => None,
         };
         if let Some(told) = told.and_then(Value::as_str) {
-            found.extend(objection(tx, told, answered.at, agreement).map(|it| it.by([call.who])));
-        }
-        if call.operation == "status"
-            && let Some(what) = misshown(tx, value, answered.at)
-        {
-            found.push(log::wrong(status, answered, tx, &what).by([call.who]));
+            found.extend(objection(tx, told, answered.at, id).map(|it| it.by([call.who])));
         }
     }
     for (at, entry) in case.history.iter().enumerate() {
@@ -42,7 +35,7 @@ pub(super) fn check(
         let of = detail.get("transaction").and_then(|path| log.find(person.mount, path));
         let (Some(tx), Some(told)) = (of, detail.get("decision")) else { continue };
         if event == "decided" {
-            found.extend(objection(tx, told, at, agreement).map(|it| it.by([*participant])));
+            found.extend(objection(tx, told, at, id).map(|it| it.by([*participant])));
         }
     }
 }
@@ -57,32 +50,4 @@ fn objection(tx: &Tx<'_>, told: &str, at: usize, id: &'static str) -> Option<Vio
         None => format!("{told} was told of {path}, which was not decided"),
     };
     Some(Violation::new(id, at, sentence).involving([tx.created.at]))
-}
-
-/// What is shown of a site that is not so.
-fn misshown(tx: &Tx<'_>, shown: &Value, at: usize) -> Option<String> {
-    let sites = shown.get("sites")?.as_array()?;
-    let names: Vec<_> = sites.iter().filter_map(|it| it.get("site")?.as_str()).collect();
-    if names != tx.sites {
-        return Some(format!("was shown with the sites {names:?}"));
-    }
-    for (site, name) in sites.iter().zip(names) {
-        let cast = tx.vote(name).filter(|vote| vote.when.at < at);
-        let vote = site.get("vote").and_then(Value::as_str);
-        if vote.is_some() && vote != cast.map(|vote| vote.word) {
-            return Some(format!("was shown with a vote of {name} that was not cast"));
-        }
-        let Some(in_doubt) = site.get("in-doubt-ms").and_then(fence_of) else { continue };
-        let Some((decided, cast)) = tx.decision().zip(cast) else {
-            return Some(format!("was shown with {name} in doubt for {in_doubt} ms, and still is"));
-        };
-        let was = tx.in_doubt_ms(cast, decided.0);
-        if !was.contains(&in_doubt) {
-            let (least, most) = (was.start(), was.end());
-            return Some(format!(
-                "was shown with {name} in doubt for {in_doubt} ms, not {least} to {most}"
-            ));
-        }
-    }
-    None
 }

@@ -57,7 +57,8 @@ pub(super) fn check(
     }
 }
 
-fn leaving(case: &Case<'_>, who: u32) -> Option<Moment> {
+/// When the participant's application asked it to leave, if it did.
+pub(super) fn leaving(case: &Case<'_>, who: u32) -> Option<Moment> {
     let leaves = |what: &What| matches!(what, What::Leaving { participant } if *participant == who);
     let at = case.history.iter().position(|entry| leaves(&entry.what))?;
     case.history.get(at).map(|entry| Moment::of(at, entry))

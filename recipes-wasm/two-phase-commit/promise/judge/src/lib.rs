@@ -6,19 +6,25 @@
 //! | T2 | `validity` | a transaction is not the one that was asked for, commits without the vote of each site, or aborts without a reason |
 //! | T3 | `validity` | a decision or a vote is written again, or a vote after the decision |
 //! | T4 | `termination` | somebody waits on for a decision that is made, can be made, or is due |
-//! | T5 | `agreement` | a status shows a vote that was not cast, or another time in doubt than there was |
+//! | T5 | `statuses` | a status shows what was so at no moment of the call: sites, votes, who is dead, the end, its reason, the deadline or the time in doubt |
+//! | T6 | `endings` | who follows a transaction is not told its end, or another reason; or one that does not follow it is told |
 //! | C1 | `votes` | a vote is cast that its site has not asked for, or acknowledged and not cast |
 //! | C2 | `refusals` | a call is refused, and neither a fault nor the transaction is the reason |
 //! | C3 | `arrivals` | a site is not told of a transaction that asks it |
+//! | C4 | `lists` | `transactions` answers what does not ask the site, or leaves out what does; or with another payload or deadline, or in another order |
 //! | H1 | `polling` | who waits asks the ensemble again and again |
 //!
 //! The ensemble's own log says what was voted and decided.
 
 mod agreement;
 mod arrivals;
+mod deadlines;
+mod endings;
+mod lists;
 mod log;
 mod polling;
 mod refusals;
+mod statuses;
 mod termination;
 mod validity;
 mod votes;
@@ -63,10 +69,12 @@ impl Judge for CommitJudge {
             "T4",
             "who waits for the outcome learns it as soon as it can be known, and by the deadline",
         ),
-        ("T5", "what a status shows is so, and how long a site was in doubt"),
+        ("T5", "what a status shows was so at a moment of the call"),
+        ("T6", "who follows a transaction is told how it ended and why, and nobody else is"),
         ("C1", "a vote is cast if its site asks for it, and is cast when that is acknowledged"),
         ("C2", "a call is refused only where a fault or the transaction is the reason"),
         ("C3", "a site that has asked for transactions is told of others"),
+        ("C4", "`transactions` answers those that ask the site, as they were begun"),
         ("H1", "who waits is told, and does not ask again and again"),
     ];
 
@@ -83,13 +91,17 @@ impl Judge for CommitJudge {
             .filter_map(|call| Made::of(&case, &log, &arguments, call))
             .collect();
         let mut found = Vec::new();
-        agreement::check(&case, &calls, &log, "T1", "T5", &mut found);
+        agreement::check(&case, &calls, &log, "T1", &mut found);
         validity::check_terms(&case, &arguments, &log, "T2", &mut found);
         validity::check_reasons(&case, &log, "T2", &mut found);
         validity::check_once(&log, "T3", &mut found);
         termination::check(&case, &calls, "T4", &mut found);
-        votes::check(&case, &calls, &log, "C1", &mut found);
+        statuses::check(&case, &calls, "T5", &mut found);
+        endings::check(&case, &calls, &log, "T6", &mut found);
+        votes::check(&calls, &log, "C1", &mut found);
         arrivals::check(&case, &arguments, &log, "C3", &mut found);
+        lists::check(&case, &arguments, &log, "C4", &mut found);
+        deadlines::check(&case, &calls, &log, "T5", "C4", &mut found);
         refusals::check(&case, &calls, "C2", &mut found);
         polling::check(&case, &calls, "H1", &mut found);
         first_of_each(found)

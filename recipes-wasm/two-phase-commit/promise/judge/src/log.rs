@@ -1,7 +1,7 @@
 //! What became of each transaction, by the ensemble's own log.
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 use serde_json::Value;
 use wok_judge::grants::fence_of;
@@ -33,16 +33,26 @@ pub(crate) struct Tx<'a> {
     pub(crate) payload: Option<&'a [u8]>,
     /// What was written to the sites' znodes, in order.
     pub(crate) votes: Vec<Vote<'a>>,
-    /// What was written as the decision, in order, and its word.
-    pub(crate) decisions: Vec<(Moment, &'a str)>,
+    /// What was written as the decision, in order: its word, and the reason.
+    pub(crate) decisions: Vec<Decision<'a>>,
     /// The sites that had registered, and whose participants went before they had voted, or withdrew the
     /// `register` while it was under way.
     deaths: Vec<(Moment, &'a str)>,
     /// The entries at which a participant registered for a site.
     registrations: Vec<(usize, &'a str)>,
+    /// The entries at which a site's mark of presence came or went, and whether it came.
+    marks: Vec<(usize, &'a str, bool)>,
     pub(crate) deleted: Option<Moment>,
     /// The entries at which something of it changed.
     pub(crate) changes: Vec<usize>,
+}
+
+/// A decision.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decision<'a> {
+    pub(crate) when: Moment,
+    pub(crate) word: &'a str,
+    pub(crate) reason: &'a str,
 }
 
 /// A vote.
@@ -73,6 +83,7 @@ impl<'a> Tx<'a> {
             decisions: Vec::new(),
             deaths: Vec::new(),
             registrations: Vec::new(),
+            marks: Vec::new(),
             deleted: None,
             changes: Vec::new(),
         })
@@ -90,7 +101,49 @@ impl<'a> Tx<'a> {
 
     /// The decision, if it is made.
     pub(crate) fn decision(&self) -> Option<(Moment, &'a str)> {
-        self.decisions.first().copied()
+        self.decisions.first().map(|made| (made.when, made.word))
+    }
+
+    /// Whether it was decided by that entry.
+    pub(crate) fn is_decided_by(&self, at: usize) -> bool {
+        self.decision().is_some_and(|(decided, _)| decided.at <= at)
+    }
+
+    /// Whether the site had voted by that entry.
+    pub(crate) fn has_voted_by(&self, site: &str, at: usize) -> bool {
+        self.vote(site).is_some_and(|vote| vote.when.at <= at)
+    }
+
+    /// Whether it asked the site for its vote at that entry.
+    pub(crate) fn asks_at(&self, site: &str, at: usize) -> bool {
+        let is_there = self.created.at <= at && self.deleted.is_none_or(|deleted| deleted.at > at);
+        is_there
+            && self.sites.contains(&site)
+            && !self.is_decided_by(at)
+            && !self.has_voted_by(site, at)
+    }
+
+    /// The first of these entries and those at which something of it changed, as long as it was there: it is
+    /// the same from each of them to the next.
+    pub(crate) fn moments(&self, within: Range<usize>) -> impl Iterator<Item = usize> {
+        let there = self.created.at..self.deleted.map_or(usize::MAX, |deleted| deleted.at);
+        let from = within.start;
+        let changes = self.changes.iter().copied().filter(move |at| within.contains(at));
+        [from].into_iter().chain(changes).filter(move |at| there.contains(at))
+    }
+
+    /// Whether the site counted as one that has died at that entry: it had registered, was not there any more,
+    /// and had not voted.
+    pub(crate) fn is_dead_at(&self, site: &str, at: usize) -> bool {
+        let mut before = self.marks.iter().filter(|(when, of, _)| *of == site && *when <= at);
+        let is_gone = before.next_back().is_some_and(|(_, _, came)| !came);
+        is_gone && !self.has_voted_by(site, at)
+    }
+
+    /// By the servers' clock, when its creation may have been stamped: the earliest and the latest time of the
+    /// history, in milliseconds.
+    pub(crate) fn stamped_ms(&self) -> RangeInclusive<u64> {
+        self.stamped_us / 1000..=self.created.us / 1000
     }
 
     /// The vote of a site.
@@ -134,16 +187,20 @@ impl<'a> Tx<'a> {
             }
             (None, Change::DataSet { data, .. }) if below == "decision" => {
                 let text = std::str::from_utf8(data.bytes()).unwrap_or_default();
-                let word = text.split_once('\n').map_or(text, |(word, _)| word);
-                self.decisions.push((when, word));
+                let (word, reason) = text.split_once('\n').unwrap_or((text, ""));
+                self.decisions.push(Decision { when, word, reason });
             }
             (None, Change::Created { data, .. }) if below == "payload" => {
                 self.payload = Some(data.bytes());
             }
             (Some(("present", site)), Change::Created { .. }) => {
                 self.registrations.push((when.at, site));
+                self.marks.push((when.at, site, true));
             }
-            (Some(("present", site)), Change::Deleted { .. }) => self.deaths.push((when, site)),
+            (Some(("present", site)), Change::Deleted { .. }) => {
+                self.deaths.push((when, site));
+                self.marks.push((when.at, site, false));
+            }
             _ => {}
         }
     }

@@ -107,7 +107,7 @@ fn good() -> Story {
     story.answer(3, ok(json!({ "outcome": null, "sites": sites })));
     story.ask_to_vote(3, "b", "commit").voted(3, "b", "commit").decided(1, "commit");
     story.answer(3, ok(Value::Null)).told(1, "commit").told(2, "commit");
-    let detail = [("transaction", "/tx-7-1"), ("decision", "commit")];
+    let detail = [("transaction", "/tx-7-1"), ("decision", "commit"), ("reason", "why")];
     let detail = detail.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let event = "decided".to_owned();
     story.tell(3, Told::Emitted { event, detail: BTreeMap::from(detail) });
@@ -321,11 +321,175 @@ fn c1_votes_are_those_that_were_asked_for() {
     check(story.answer(2, ok(Value::Null)), "C1");
 }
 
+/// A site asks for its transactions and is answered these.
+fn listed(story: &mut Story, site: &str, told: Value) {
+    story.invoke_with(2, "transactions", json!({ "site": site })).answer(2, ok(told));
+}
+
 #[test]
-fn c1_a_transaction_that_nobody_has_begun_is_rejected() {
+fn c4_what_is_listed_asks_the_site() {
+    let one = || json!([{ "path": "/tx-7-1" }]);
+    let mut story = Story::new();
+    listed(story.begun(), "a", one());
+    assert_eq!(verdict(&story.entries), []);
+    // Nobody has begun it, it asks others, or the site has voted.
+    let mut story = Story::new();
+    listed(story.begun(), "a", json!([{ "path": "/tx-7-2" }]));
+    check(&story, "C4");
+    let mut story = Story::new();
+    listed(story.begun(), "c", one());
+    check(&story, "C4");
+    let mut story = Story::new();
+    listed(story.begun().vote(2, "a", "commit"), "a", one());
+    check(&story, "C4");
+    // It votes while it asks, through somebody else.
     let mut story = Story::new();
     story.begun().invoke_with(2, "transactions", json!({ "site": "a" }));
-    check(story.answer(2, ok(json!([{ "path": "/tx-7-2" }]))), "C1");
+    story.vote(3, "a", "commit").answer(2, ok(one()));
+    assert_eq!(verdict(&story.entries), []);
+}
+
+#[test]
+fn c4_what_asks_the_site_all_the_while_is_listed() {
+    let mut story = Story::new();
+    listed(story.begun(), "a", json!([]));
+    check(&story, "C4");
+    let mut story = Story::new();
+    listed(story.begun().vote(3, "b", "abort").decided(1, "abort"), "a", json!([]));
+    assert_eq!(verdict(&story.entries), []);
+    // Where a fault is near, its server may have missed it.
+    let mut story = Story::new();
+    listed(story.begun().fault(FaultKind::LeaderCut, 3), "a", json!([]));
+    assert_eq!(verdict(&story.entries), []);
+}
+
+#[test]
+fn c4_what_is_listed_comes_with_its_payload() {
+    for (payload, expected) in [("p", &[][..]), ("q", &["C4"])] {
+        let data = Data::from(b"p".to_vec());
+        let change = Change::Created { path: path("/payload"), ephemeral_owner: 0, data };
+        let mut story = Story::new();
+        story.begun().commit(session(1), vec![change]);
+        listed(&mut story, "a", json!([{ "path": "/tx-7-1", "payload": payload }]));
+        assert_breaks(&verdict(&story.entries), expected);
+    }
+}
+
+#[test]
+fn t5_and_c4_all_are_told_the_deadlines_of_one_clock() {
+    // The servers' clock may show anything when the history begins, and goes on from there.
+    let asked = |second_ms: u64| {
+        let mut story = Story::new();
+        story.begun();
+        for (who, deadline_ms) in [(1, 5_000_000), (2, second_ms)] {
+            let told = json!([{ "path": "/tx-7-1", "deadline-ms": deadline_ms }]);
+            story.invoke_with(who, "transactions", json!({ "site": "a" })).answer(who, ok(told));
+        }
+        story
+    };
+    assert_eq!(verdict(&asked(5_000_000).entries), []);
+    check(&asked(5_000_010), "C4");
+    let mut story = asked(5_000_000);
+    let shown = json!({ "outcome": null, "deadline-ms": 4_999_000, "sites": waiting() });
+    check(story.about(3, "status").answer(3, ok(shown)), "T5");
+}
+
+/// The sites of a transaction in which nobody has voted.
+fn waiting() -> Value {
+    json!([{ "site": "a", "vote": null, "is-dead": false, "in-doubt-ms": null },
+        { "site": "b", "vote": null, "is-dead": false, "in-doubt-ms": null }])
+}
+
+#[test]
+fn t5_a_status_without_what_its_session_has_written_is_rejected() {
+    let status = |story: &mut Story, who| {
+        let shown = json!({ "outcome": null, "sites": waiting() });
+        story.about(who, "status").answer(who, ok(shown));
+    };
+    let mut story = Story::new();
+    status(story.begun().vote(2, "a", "commit"), 2);
+    check(&story, "T5");
+    let mut story = Story::new();
+    status(story.begun().vote(2, "a", "abort").decided(3, "abort"), 3);
+    check(&story, "T5");
+    // The server of somebody else may be behind.
+    let mut story = Story::new();
+    status(story.begun().vote(2, "a", "commit"), 3);
+    assert_eq!(verdict(&story.entries), []);
+}
+
+#[test]
+fn t5_who_is_shown_as_dead_had_registered_and_gone_before_it_voted() {
+    let status = |story: &mut Story, vote: Value, is_dead: bool| {
+        let sites = json!([{ "site": "a", "vote": vote, "is-dead": is_dead, "in-doubt-ms": null },
+            { "site": "b", "vote": null, "is-dead": false, "in-doubt-ms": null }]);
+        story.about(1, "status").answer(1, ok(json!({ "outcome": null, "sites": sites })));
+    };
+    let registered = |story: &mut Story| {
+        story.begun().commit(session(2), vec![created(&path("/present/a"), session(2))]);
+    };
+    let gone = || vec![Change::Deleted { path: path("/present/a") }];
+    for is_dead in [false, true] {
+        let mut story = Story::new();
+        registered(&mut story);
+        status(&mut story, Value::Null, is_dead);
+        assert_breaks(&verdict(&story.entries), if is_dead { &["T5"] } else { &[] });
+        // The own session of the one that looks has seen it go.
+        let mut story = Story::new();
+        registered(&mut story);
+        status(story.commit(session(1), gone()), Value::Null, is_dead);
+        assert_breaks(&verdict(&story.entries), if is_dead { &[] } else { &["T5"] });
+        // The vote has taken the mark away.
+        let mut story = Story::new();
+        registered(&mut story);
+        status(story.vote(2, "a", "commit"), json!("commit"), is_dead);
+        assert_breaks(&verdict(&story.entries), if is_dead { &["T5"] } else { &[] });
+    }
+}
+
+#[test]
+fn t5_the_reason_that_is_shown_is_the_decisions() {
+    for (reason, expected) in [("why", &[][..]), ("because", &["T5"])] {
+        let mut story = Story::new();
+        story.begun().vote(2, "a", "abort").decided(1, "abort").about(3, "status");
+        let sites = json!([{ "site": "a", "vote": "abort" }, { "site": "b", "vote": null }]);
+        let end = json!({ "decision": "abort", "reason": reason });
+        story.answer(3, ok(json!({ "outcome": end, "sites": sites })));
+        assert_breaks(&verdict(&story.entries), expected);
+    }
+}
+
+/// It is told how the transaction ended.
+fn hear(story: &mut Story, who: ParticipantId, reason: &str) {
+    let detail = [("transaction", "/tx-7-1"), ("decision", "abort"), ("reason", reason)];
+    let detail = detail.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let detail = BTreeMap::from(detail);
+    story.tell(who, Told::Emitted { event: "decided".to_owned(), detail });
+}
+
+#[test]
+fn t6_who_follows_is_told_the_end() {
+    for is_told in [true, false] {
+        let mut story = Story::new();
+        story.begun().vote(2, "a", "abort").decided(1, "abort");
+        if is_told {
+            hear(&mut story, 2, "why");
+        }
+        story.wait(LONG_MS).about(3, "status");
+        assert_breaks(&verdict(&story.entries), if is_told { &[] } else { &["T6"] });
+    }
+}
+
+#[test]
+fn t6_who_does_not_follow_is_not_told_and_nobody_is_told_another_reason() {
+    for (who, reason, expected) in
+        [(2, "why", &[][..]), (3, "why", &["T6"]), (2, "because", &["T6"])]
+    {
+        let mut story = Story::new();
+        story.begun().vote(2, "a", "abort").decided(1, "abort");
+        hear(&mut story, who, reason);
+        assert_breaks(&verdict(&story.entries), expected);
+    }
 }
 
 #[test]

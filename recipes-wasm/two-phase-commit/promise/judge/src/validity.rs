@@ -94,8 +94,9 @@ fn has_reason(tx: &Tx<'_>, at: usize, us: u64) -> bool {
 /// T3: what is written is written once, and nothing after the decision.
 pub(super) fn check_once(log: &Log<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for tx in log.all() {
-        if let Some((again, word)) = tx.decisions.get(1) {
-            found.push(log::wrong(id, *again, tx, &format!("was decided again, to {word}")));
+        if let Some(again) = tx.decisions.get(1) {
+            let what = format!("was decided again, to {}", again.word);
+            found.push(log::wrong(id, again.when, tx, &what));
         }
         let mut known = BTreeSet::new();
         for vote in &tx.votes {

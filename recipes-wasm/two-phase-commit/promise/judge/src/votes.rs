@@ -1,16 +1,13 @@
 //! Whether votes are those that were asked for.
 
-use serde_json::Value;
+use wok_judge::Violation;
 use wok_judge::history::Outcome;
-use wok_judge::{Case, Violation};
 
 use crate::Made;
 use crate::log::{self, Log};
 
-/// C1: a vote is cast on the request of its participant, and one that is acknowledged is cast. A
-/// transaction that is answered asks the site.
+/// C1: a vote is cast on the request of its participant, and one that is acknowledged is cast.
 pub(super) fn check(
-    case: &Case<'_>,
     calls: &[Made<'_, '_>],
     log: &Log<'_>,
     id: &'static str,
@@ -40,19 +37,6 @@ pub(super) fn check(
         if cast.map(|vote| vote.word) != made.choice {
             let what = format!("does not have the vote of {site} that was acknowledged");
             found.push(log::wrong(id, answered, made.tx, &what).by([made.call.who]));
-        }
-    }
-    for call in case.people.calls().iter().filter(|call| call.operation == "transactions") {
-        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
-        let Some(person) = case.people.person(call.who) else { continue };
-        for listed in value.as_array().into_iter().flatten() {
-            let path = listed.get("path").and_then(Value::as_str).unwrap_or_default();
-            let is_known =
-                log.find(person.mount, path).is_some_and(|tx| tx.created.at < answered.at);
-            if !is_known {
-                let sentence = format!("{path} was answered, and nobody had begun it");
-                found.push(Violation::new(id, answered.at, sentence).by([call.who]));
-            }
         }
     }
 }
