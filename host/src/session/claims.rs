@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::budget::Charge;
 use super::contact::Claimed;
 use super::core::parent;
 use super::deletions::Trust;
@@ -42,6 +43,11 @@ pub struct Held {
 /// server the event: a fourth of all requests.
 const UNWATCHED: Duration = Duration::from_millis(5);
 
+/// Fires when a claim is to be watched that is still held.
+fn soon() -> Watch {
+    Watch::new(tokio::time::sleep(UNWATCHED).map(|()| Event::Elapsed).boxed())
+}
+
 /// Stands for the `czxid` of a znode that was claimed and not found.
 const GONE: i64 = -1;
 
@@ -64,12 +70,24 @@ struct Part {
     /// Its release was not waited for: it goes when nothing depends on the claim any more.
     is_left: bool,
     claimed: Claimed,
+    /// The room for the server's watch, as long as `watch` only says when to arm that.
+    unwatched: Option<Charge>,
 }
 
 impl Part {
     fn new(path: String, czxid: i64, watch: Watch, claim: u64, claimed: Claimed) -> Self {
-        let (was_changed, ending, may_be_gone, is_left) = (false, None, false, false);
-        Part { path, czxid, watch, was_changed, claim, ending, may_be_gone, is_left, claimed }
+        Part {
+            path,
+            czxid,
+            watch,
+            was_changed: false,
+            claim,
+            ending: None,
+            may_be_gone: false,
+            is_left: false,
+            claimed,
+            unwatched: None,
+        }
     }
 
     /// Whether a deletion of it was sent that nobody waits for any more.
@@ -172,18 +190,22 @@ impl Seat {
     async fn take_found(&self, found: &mut [(Znode, Option<Watch>)]) -> Result<(), Failure> {
         self.assure_unchanged(found).await?;
         // From here nothing is waited for.
-        for (znode, watch) in found.iter_mut() {
-            if watch.is_none() {
-                *watch = Some(self.armed_after(UNWATCHED, &znode.path, znode.czxid)?);
-            }
+        let mut charges = Vec::new();
+        for (znode, watch) in found.iter() {
+            let charge = match watch {
+                Some(_) => None,
+                None => Some(self.account.charge(WatchKind::Data, &znode.path)?),
+            };
+            charges.push(charge);
         }
         let mut claims = self.claims();
         claims.parts.retain(|part| found.iter().all(|(znode, _)| part.path != znode.path));
         let claim = claims.begin();
-        for (Znode { path, czxid, .. }, watch) in found {
-            let Some(watch) = watch.take() else { continue };
+        for ((Znode { path, czxid, .. }, watch), unwatched) in found.iter_mut().zip(charges) {
+            let watch = watch.take().unwrap_or_else(soon);
             let (path, claimed) = (path.clone(), self.core.claimed());
-            claims.parts.push(Part::new(path, *czxid, watch, claim, claimed));
+            let part = Part::new(path, *czxid, watch, claim, claimed);
+            claims.parts.push(Part { unwatched, ..part });
         }
         drop(claims);
         self.claims_changed.notify_one();
@@ -256,21 +278,11 @@ impl Seat {
         self.claims().shown.is_some_and(|(czxid, sent)| czxid == znode.czxid && is_fresh(sent))
     }
 
-    /// A watch that is armed after a pause, by a read which nobody waits for. If the znode is gone by then,
-    /// it fires as one that saw it go.
-    fn armed_after(&self, pause: Duration, path: &str, czxid: i64) -> Result<Watch, Failure> {
-        let charge = self.account.charge(WatchKind::Data, path)?;
+    /// A watch that is armed by a read which nobody waits for. If the znode is gone by then, it fires
+    /// as one that saw it go.
+    fn armed_behind(&self, charge: Charge, path: &str, czxid: i64) -> Watch {
         let (core, kin, path) = (Arc::clone(&self.core), self.kin, path.to_owned());
         let fired = async move {
-            if !pause.is_zero() {
-                tokio::time::sleep(pause).await;
-                // Who waits behind it may have come meanwhile.
-                let shared = core.watched().share_with_claim(&path, czxid, kin);
-                if let Some(mut watch) = shared {
-                    drop(charge);
-                    return std::future::poll_fn(|cx| watch.poll_fired(cx)).await;
-                }
-            }
             let read = Request::GetData(path.clone(), Watching::Yes);
             match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply)) {
                 Ok(Reply::Data(_, stat, Some(mut watch))) if stat.czxid == czxid => {
@@ -288,10 +300,9 @@ impl Seat {
             }
         };
         let watch = Watch::new(fired.boxed());
-        // The first look begins the pause, or sends the read; what comes of it is waited for where the claim
-        // is followed.
+        // The first look sends the read; the answer is waited for where the claim is followed.
         watch.fired();
-        Ok(watch)
+        watch
     }
 
     /// Waits until it is known whose work the deletions were that were seen.

@@ -1,10 +1,13 @@
 //! How a participant learns that it holds something no more.
 
 use std::task::{Context, Poll};
-use std::time::Duration;
 
+use super::Part;
+use crate::session::deletions::Trust;
+use crate::session::failure::Failure;
+use crate::session::request::WatchKind;
 use crate::session::seat::Seat;
-use crate::session::watch::Event;
+use crate::session::watch::{Event, Watch};
 
 impl Seat {
     /// Completes when a znode of the claim is gone though this participant did not delete it;
@@ -31,23 +34,32 @@ impl Seat {
             if event == Event::Deleted {
                 return (path, czxid);
             }
-            // The data changed, or the watch came back with a stale word.
+            // The data changed, or the watch came back with a stale word; or it is time to watch.
             if !self.watch_anew(&path, czxid) {
                 return (path, czxid);
             }
         }
     }
 
-    /// Looks at a claim's znode again, and watches it. The look is the new watch's: who drops the future
-    /// that follows the claims, as every call does, does not drop the look. False if nothing can be said
-    /// of the claim any more, so that it is not held.
+    /// Looks at a claim's znode again, and watches it, unless somebody who waits behind it does by now. The
+    /// look is the new watch's: who drops the future that follows the claims, as every call does, does not
+    /// drop the look. False if nothing can be said of the claim any more, so that it is not held.
     fn watch_anew(&self, path: &str, czxid: i64) -> bool {
-        match self.armed_after(Duration::ZERO, path, czxid) {
+        let share = || self.core.watched().share_with_claim(path, czxid, self.kin);
+        // As for a new claim: where the session may just be ending, a watch that has not fired says nothing.
+        let trusts = self.core.deletions().trust() == Trust::Sure;
+        let shared = trusts.then(share).flatten();
+        let reserved = self.part_of(path, czxid, |part| part.unwatched.take()).flatten();
+        let armed = || -> Result<Watch, Failure> {
+            let charge = reserved.map_or_else(|| self.account.charge(WatchKind::Data, path), Ok)?;
+            Ok(self.armed_behind(charge, path, czxid))
+        };
+        match shared.map_or_else(armed, Ok) {
             Ok(watch) => {
-                if let Some(part) = self.claims().part(path).filter(|part| part.czxid == czxid) {
+                self.part_of(path, czxid, |part| {
                     part.watch = watch;
                     part.was_changed = true;
-                }
+                });
                 true
             }
             Err(failure) => {
@@ -55,6 +67,10 @@ impl Seat {
                 false
             }
         }
+    }
+
+    fn part_of<T>(&self, path: &str, czxid: i64, of: impl FnOnce(&mut Part) -> T) -> Option<T> {
+        self.claims().part(path).filter(|part| part.czxid == czxid).map(of)
     }
 
     /// The next event of a znode that is claimed and not being deleted by us.
