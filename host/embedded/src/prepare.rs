@@ -151,9 +151,20 @@ impl Leader {
         }
     }
 
+    /// Takes out the sessions whose time is over, for the caller to close them. Until
+    /// [`Leader::refuse`], what comes of such a session is heard as before.
+    pub fn pick_expired(&mut self, now: Now) -> Vec<i64> {
+        self.sessions.expired(now)
+    }
+
+    /// Refuses everything further of a session that is to be closed.
+    pub fn refuse(&mut self, session_id: i64) {
+        self.sessions.set_closing(session_id);
+    }
+
     /// Closes the sessions whose time is over.
     pub fn expire(&mut self, replica: &Replica, now: Now) -> Vec<Proposal> {
-        let expired = self.sessions.expired(now);
+        let expired = self.pick_expired(now);
         let close =
             |session_id| self.prepare(replica, Request::own(session_id, Write::CloseSession), now);
         expired.into_iter().map(close).collect()

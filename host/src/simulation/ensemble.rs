@@ -79,8 +79,8 @@ impl Ensemble {
         let servers = Servers::new(version, servers, &[], 0);
         // Nobody listens: here no fault waits for a call of a host.
         let (sprung, _) = mpsc::unbounded_channel();
-        let chance = Chance::new(seed, "network");
-        let network = Network::new(servers, Arc::new(Recorder::new()), chance, sprung);
+        let chances = (Chance::new(seed, "network"), Chance::new(seed, "servers' threads"));
+        let network = Network::new(servers, Arc::new(Recorder::new()), chances, sprung);
         drop(entered);
         Ok(Ensemble { runtime, network, inboxes: BTreeMap::new(), last_host: 0, cuts: Vec::new() })
     }

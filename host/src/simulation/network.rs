@@ -17,7 +17,7 @@ use super::chance::Chance;
 use super::clock::BEGIN_WALL_MS;
 use super::history::{FaultKind, HostId, ParticipantId};
 use super::recorder::Recorder;
-use super::servers::{Alarm, Servers, TICK_MS};
+use super::servers::{Alarm, Expiry, Servers, TICK_MS};
 
 /// How often empty containers are removed: far more often than for real, so that directories go
 /// away under the recipes.
@@ -26,6 +26,9 @@ const SWEEP_MS: u64 = 2_500;
 /// How long a frame is on its way, and a txn on its way to a majority of disks.
 const WIRE_US: (u64, u64) = (300, 2_000);
 const COMMIT_US: (u64, u64) = (500, 3_000);
+/// How long a leader takes at most from a session that it has picked for its end to the next, and until it
+/// proposes that end, as the seed decides: it may have much to do.
+const MOST_CLOSING_US: [u64; 4] = [500, 500, 5_000, 100_000];
 /// How long servers that look for a leader take to find or elect one.
 const ELECTION_US: (u64, u64) = (200_000, 1_000_000);
 /// How far servers are behind: at least this, and at most one of those, as the seed decides.
@@ -66,6 +69,9 @@ struct State {
     recorder: Arc<Recorder>,
     chance: Chance,
     most_lag_us: u64,
+    /// Which of a server's threads comes first, and after how long.
+    threads: Chance,
+    most_closing_us: u64,
     agenda: BTreeMap<(u64, u64), Due>,
     next_due: u64,
     links: BTreeMap<u64, Link>,
@@ -138,6 +144,10 @@ enum Due {
     Commit {
         server: usize,
     },
+    /// A leader refuses what comes of a session that it has picked for its end.
+    Refuse(Expiry),
+    /// A leader proposes that end.
+    Close(Expiry),
     Apply {
         server: usize,
     },
@@ -149,12 +159,12 @@ enum Due {
 }
 
 impl Network {
-    /// The network around an ensemble. What springs from an ambush, by its number in the plan, is
-    /// told on `sprung`.
+    /// The network around an ensemble, with chances for the network and for the servers' threads. What
+    /// springs from an ambush, by its number in the plan, is told on `sprung`.
     pub(super) fn new(
         servers: Servers,
         recorder: Arc<Recorder>,
-        mut chance: Chance,
+        (mut chance, mut threads): (Chance, Chance),
         sprung: mpsc::UnboundedSender<Sprung>,
     ) -> Self {
         let mut state = State {
@@ -165,6 +175,8 @@ impl Network {
             recorder,
             most_lag_us: chance.pick(&MOST_LAG_US).copied().unwrap_or(LEAST_LAG_US),
             chance,
+            most_closing_us: threads.pick(&MOST_CLOSING_US).copied().unwrap_or(0),
+            threads,
             agenda: BTreeMap::new(),
             next_due: 0,
             links: BTreeMap::new(),
@@ -432,8 +444,18 @@ impl State {
                 }
                 self.servers.apply(server, now);
             }
+            Due::Refuse(expiry) => {
+                self.servers.refuse_expired(expiry);
+                let after = self.threads.within(0, self.most_closing_us);
+                self.put(self.now_us() + after, Due::Close(expiry));
+            }
+            Due::Close(expiry) => self.servers.close_expired(expiry, now),
             Due::Tick => {
-                self.servers.expire(now);
+                let mut at_us = self.now_us();
+                for expiry in self.servers.pick_expired(now) {
+                    at_us += self.threads.within(0, self.most_closing_us);
+                    self.put(at_us, Due::Refuse(expiry));
+                }
                 self.put(self.now_us() + TICK_MS * 1_000, Due::Tick);
             }
             Due::Sweep => {

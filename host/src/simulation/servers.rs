@@ -6,8 +6,15 @@
 //! As in Apache ZooKeeper, a session is kept alive at its leader, which hears of clients of the
 //! others only in their answers to its pings, two in a tick. Requests that are handed on to it touch
 //! no session.
+//!
+//! A session whose time is over ends in four steps (`SessionTrackerImpl.run`): the leader picks it
+//! with all others of that tick; then refuses what comes of it, one session after the other; then
+//! proposes its end, behind what it had to do before; and commits that, when a majority has it. Until
+//! the second step the leader takes the session for one that lives, and it ends all the same. A
+//! server that follows serves its clients until it hears of the end.
 
 mod election;
+mod expiry;
 mod follow;
 mod reign;
 mod ways;
@@ -27,6 +34,7 @@ use wok_embedded::tree::{Node, NodeStat, Tree};
 
 use super::clock::BEGIN_WALL_MS;
 use super::history::{Change, Data, What};
+pub(super) use expiry::Expiry;
 use reign::{Call, Reign, Step, Word};
 use ways::Ways;
 
@@ -246,24 +254,8 @@ impl Servers {
         self.carry(server, now);
     }
 
-    /// Leaders close sessions whose time is over.
-    pub(super) fn expire(&mut self, now: Now) {
-        self.decide(|leader, replica| leader.expire(replica, now));
-    }
-
     /// Leaders remove empty containers.
     pub(super) fn sweep(&mut self, now: Now) {
-        self.decide(|leader, replica| leader.sweep(replica, now));
-    }
-
-    /// Ends a session whose client is well.
-    pub(super) fn close_session(&mut self, session: i64, now: Now) {
-        let Some(leads) = self.leads() else { return };
-        self.prepare(leads, Request::own(session, Write::CloseSession), now);
-    }
-
-    /// What each leader decides by itself.
-    fn decide(&mut self, mut decide: impl FnMut(&mut Leader, &Replica) -> Vec<Proposal>) {
         let leaders: Vec<usize> = self.reigns.keys().copied().collect();
         for server in leaders {
             let (Some(reign), Some(leading)) =
@@ -271,10 +263,16 @@ impl Servers {
             else {
                 continue;
             };
-            for proposal in decide(&mut reign.leader, leading.member.replica()) {
+            for proposal in reign.leader.sweep(leading.member.replica(), now) {
                 self.propose(server, proposal);
             }
         }
+    }
+
+    /// Ends a session whose client is well.
+    pub(super) fn close_session(&mut self, session: i64, now: Now) {
+        let Some(leads) = self.leads() else { return };
+        self.prepare(leads, Request::own(session, Write::CloseSession), now);
     }
 
     fn prepare(&mut self, leads: usize, request: Request, now: Now) {
@@ -482,3 +480,6 @@ fn leader_options() -> LeaderOptions {
         enforce_quota: false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -220,7 +220,8 @@ async fn live(
     let mut chance = Chance::new(plan.seed, "network");
     let version = if chance.happens(50) { ServerVersion::V3_8 } else { ServerVersion::V3_9 };
     let servers = Servers::new(version, plan.servers.max(1), &parents, plan.counter);
-    let network = Network::new(servers, Arc::clone(&recorder), chance, sprung);
+    let chances = (chance, Chance::new(plan.seed, "servers' threads"));
+    let network = Network::new(servers, Arc::clone(&recorder), chances, sprung);
     let world = Arc::new(World {
         subject,
         plan,
