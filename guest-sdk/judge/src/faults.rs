@@ -113,6 +113,7 @@ fn lasts(fault: FaultKind) -> bool {
         | FaultKind::HostCut
         | FaultKind::ServerCut
         | FaultKind::LeaderCut
+        | FaultKind::ServerPause
         | FaultKind::Pause
         | FaultKind::HostKill => true,
         FaultKind::LostBefore

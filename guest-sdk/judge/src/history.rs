@@ -413,6 +413,9 @@ pub enum FaultKind {
     ServerCut,
     /// The leader and the hosts at it are cut off from the other servers.
     LeaderCut,
+    /// The host goes to a server that is stopped between its question to the leader whether the session
+    /// is valid and the answer, and goes on later.
+    ServerPause,
     /// The host's process is stopped and goes on later.
     Pause,
     /// The host's process is killed, and started again after a while.
@@ -427,7 +430,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// All of them, in the order of the coverage table.
-    pub const ALL: [FaultKind; 17] = [
+    pub const ALL: [FaultKind; 18] = [
         FaultKind::LostBefore,
         FaultKind::LostAfter,
         FaultKind::Delay,
@@ -440,6 +443,7 @@ impl FaultKind {
         FaultKind::HostCut,
         FaultKind::ServerCut,
         FaultKind::LeaderCut,
+        FaultKind::ServerPause,
         FaultKind::Pause,
         FaultKind::HostKill,
         FaultKind::GuestKill,
@@ -449,8 +453,9 @@ impl FaultKind {
 
     /// Whether it is nothing if it does not last.
     pub fn needs_time(self) -> bool {
-        let is_slowness = matches!(self, FaultKind::Delay | FaultKind::Lag | FaultKind::Pause);
-        is_slowness || self.is_cut()
+        let is_pause = matches!(self, FaultKind::Pause | FaultKind::ServerPause);
+        let is_slowness = matches!(self, FaultKind::Delay | FaultKind::Lag);
+        is_pause || is_slowness || self.is_cut()
     }
 
     /// Whether it is the silence of a way.
@@ -461,6 +466,11 @@ impl FaultKind {
     /// Whether it is one between servers.
     pub fn is_between_servers(self) -> bool {
         matches!(self, FaultKind::LinkCut | FaultKind::ServerCut | FaultKind::LeaderCut)
+    }
+
+    /// Whether it strikes a server that follows another.
+    pub fn is_of_a_follower(self) -> bool {
+        matches!(self, FaultKind::Lag | FaultKind::ServerPause)
     }
 
     /// Whether it is about one request, rather than about a host or the ensemble.
@@ -483,6 +493,7 @@ impl FaultKind {
             FaultKind::HostCut => "host-cut",
             FaultKind::ServerCut => "server-cut",
             FaultKind::LeaderCut => "leader-cut",
+            FaultKind::ServerPause => "server-pause",
             FaultKind::Pause => "pause",
             FaultKind::HostKill => "host-kill",
             FaultKind::GuestKill => "guest-kill",

@@ -178,6 +178,7 @@ fn kind(fault: wit::FaultKind) -> FaultKind {
         wit::FaultKind::HostCut => FaultKind::HostCut,
         wit::FaultKind::ServerCut => FaultKind::ServerCut,
         wit::FaultKind::LeaderCut => FaultKind::LeaderCut,
+        wit::FaultKind::ServerPause => FaultKind::ServerPause,
         wit::FaultKind::Pause => FaultKind::Pause,
         wit::FaultKind::HostKill => FaultKind::HostKill,
         wit::FaultKind::GuestKill => FaultKind::GuestKill,

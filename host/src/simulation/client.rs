@@ -54,8 +54,8 @@ struct State {
     /// Watches to be taken back unless a request under way asks for the same.
     deferred: BTreeSet<(Armed, String)>,
     chance: Chance,
-    /// The server to go to next, if somebody says so.
-    next_server: Option<usize>,
+    /// The servers to go to next, if somebody says so.
+    next_servers: VecDeque<usize>,
     /// Its process was killed: it never speaks again.
     is_killed: bool,
     /// When the connection was lost last.
@@ -120,7 +120,7 @@ impl Client {
                     watches: BTreeMap::new(),
                     deferred: BTreeSet::new(),
                     chance,
-                    next_server: None,
+                    next_servers: VecDeque::new(),
                     is_killed: false,
                     lost: None,
                 }),
@@ -137,7 +137,12 @@ impl Client {
 
     /// The next connection goes to that server.
     pub(super) fn go_to(&self, server: usize) {
-        self.inner.state().next_server = Some(server);
+        self.inner.state().next_servers = VecDeque::from([server]);
+    }
+
+    /// The next connection goes to that server, and so does the one after it.
+    pub(super) fn keep_to(&self, server: usize) {
+        self.inner.state().next_servers = VecDeque::from([server, server]);
     }
 
     /// How many watches somebody still waits for.
@@ -321,7 +326,7 @@ impl Inner {
             }
             let (server, pause, hello) = {
                 let mut state = self.state();
-                let server = match state.next_server.take() {
+                let server = match state.next_servers.pop_front() {
                     Some(server) => server,
                     None => any_server(&mut state.chance, &self.network),
                 };

@@ -134,6 +134,7 @@ impl Nemesis {
             | FaultKind::HostCut
             | FaultKind::ServerCut
             | FaultKind::LeaderCut => self.cut(fault),
+            FaultKind::ServerPause => self.pause_server(host, lasts),
             FaultKind::Pause => self.pause(host, lasts),
             FaultKind::HostKill => self.kill_host(host, lasts),
             FaultKind::GuestKill => {
@@ -181,6 +182,25 @@ impl Nemesis {
         let network = self.world.network.clone();
         let heal = move || network.lag(server, Duration::ZERO);
         self.heal_after(lasts, FaultKind::Lag, None, heal);
+    }
+
+    /// The host's client goes to a server that follows, which is stopped when it has asked its leader about
+    /// the session. The client gives that connection up, and tries the server once more before it goes to
+    /// another one.
+    fn pause_server(&self, host: HostId, lasts: Duration) {
+        let Some(client) = self.process(host).and_then(|process| process.client()) else { return };
+        let network = self.world.network.clone();
+        let number = usize::try_from(host).unwrap_or(0);
+        let Some(server) = network.follower(number).filter(|it| network.stop_once_it_asks(*it))
+        else {
+            return;
+        };
+        let mut hosts = network.hosts_at(server);
+        hosts.insert(host);
+        self.world.recorder.fault(FaultKind::ServerPause, None, Victims::Hosts(hosts));
+        client.keep_to(server);
+        network.break_host(host);
+        self.heal_after(lasts, FaultKind::ServerPause, None, move || network.go_on(server));
     }
 
     /// The participant that the fault is about, or one that has a host call in flight, or the one

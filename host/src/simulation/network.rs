@@ -294,6 +294,23 @@ impl Network {
         self.change(|state| state.held.insert(server));
     }
 
+    /// A server that follows is stopped when it has next asked its leader about a session, until it is told
+    /// to go on. False if that is so already.
+    pub(super) fn stop_once_it_asks(&self, server: usize) -> bool {
+        self.change(|state| {
+            let is_new = !state.servers.is_halted(server);
+            if is_new {
+                state.servers.stop_once_it_asks(server);
+            }
+            is_new
+        })
+    }
+
+    /// A server that was stopped goes on.
+    pub(super) fn go_on(&self, server: usize) {
+        self.change(|state| state.go_on(server));
+    }
+
     /// One of the servers that follow. The leader itself is never behind.
     pub(super) fn follower(&self, number: usize) -> Option<usize> {
         let state = self.state();
@@ -491,7 +508,7 @@ impl State {
                 let after = self.chance.within(COMMIT_US.0, COMMIT_US.1);
                 self.put(now_us + after, Due::Commit { server });
             }
-            if self.held.contains(&server) {
+            if self.held.contains(&server) || self.servers.is_stopped(server) {
                 continue;
             }
             let slow = self.lag_us.get(&server).copied().unwrap_or(0);
@@ -527,6 +544,18 @@ impl State {
         // What it is behind with is put on the agenda anew: a server that is slow no more catches up.
         self.agenda.retain(|_, due| !matches!(due, Due::Apply { server: of } if *of == server));
         self.applies.get_mut(server).into_iter().for_each(|applies| *applies = (0, 0));
+    }
+
+    /// A server goes on: what its leader and its clients have sent meanwhile is there all at once, and
+    /// either may be read first.
+    fn go_on(&mut self, server: usize) {
+        let now = self.now();
+        self.servers.go_on(server);
+        if self.threads.happens(50) {
+            self.servers.catch_up_reading(server, now);
+        }
+        self.bring(|link| link.server == server);
+        self.servers.catch_up_reading(server, now);
     }
 
     fn change_leader(&mut self, election: Duration) {

@@ -117,7 +117,8 @@ pub struct Fault {
     /// When.
     pub when: When,
     /// To which host; without meaning for `leader-change` and `leader-cut`. A `lag` is of one of the
-    /// servers that follow, chosen by this number. A `link-cut` and a `server-cut` are of the server
+    /// servers that follow, chosen by this number; and to such a server the host goes in a
+    /// `server-pause`. A `link-cut` and a `server-cut` are of the server
     /// that the host is connected to: of the link to its leader, or to one that follows it.
     #[serde(default)]
     pub host: HostId,

@@ -1,11 +1,18 @@
 //! The simulated ensemble: servers that lead, follow or look for a leader, and are more or less
 //! behind, made of the parts of the embedded server. What passes between two of them can be cut; a
-//! leader that is cut off does not know it. No network of clients and no time of its own:
-//! [`super::network`] drives it.
+//! leader that is cut off does not know it. One that follows can be stopped, and goes on later. No
+//! network of clients and no time of its own: [`super::network`] drives it.
 //!
 //! As in Apache ZooKeeper, a session is kept alive at its leader, which hears of clients of the
 //! others only in their answers to its pings, two in a tick. Requests that are handed on to it touch
 //! no session.
+//!
+//! A server to which a session's client comes asks its leader whether the session is valid, and the
+//! leader counts the session from then (`Learner.validateSession`, `Leader.revalidateSession`). Both
+//! the question and the answer name the session, not the connection: of several connections of a
+//! session the newest is accepted on the first answer that comes, though that may be the answer to
+//! what was asked for an older one (`Learner.pendingRevalidations`). A leader that is cut off answers,
+//! too.
 //!
 //! A session whose time is over ends in four steps (`SessionTrackerImpl.run`): the leader picks it
 //! with all others of that tick; then refuses what comes of it, one session after the other; then
@@ -17,6 +24,7 @@ mod election;
 mod expiry;
 mod follow;
 mod reign;
+mod stops;
 mod ways;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -36,6 +44,7 @@ use super::clock::BEGIN_WALL_MS;
 use super::history::{Change, Data, What};
 pub(super) use expiry::Expiry;
 use reign::{Call, Reign, Step, Word};
+use stops::Running;
 use ways::Ways;
 
 /// The length of the ensemble's tick.
@@ -89,11 +98,16 @@ struct Server {
     accepted: (i64, i64),
     /// The sessions whose clients it has heard since the last ping.
     touched: BTreeSet<i64>,
+    /// By session: the connection that is accepted when its leader says that the session is valid.
+    pending: BTreeMap<i64, u64>,
     /// When it heard its leader last, in milliseconds.
     heard_ms: u64,
     /// What waits for the way to its leader, and from there, to be healed.
     calls: VecDeque<Call>,
     words: VecDeque<Word>,
+    running: Running,
+    /// What has come from its leader since it was stopped.
+    unread: VecDeque<Word>,
 }
 
 /// What a server is to the others.
@@ -156,9 +170,12 @@ impl Servers {
                 behind: VecDeque::new(),
                 accepted: (0, 0),
                 touched: BTreeSet::new(),
+                pending: BTreeMap::new(),
                 heard_ms: 0,
                 calls: VecDeque::new(),
                 words: VecDeque::new(),
+                running: Running::Yes,
+                unread: VecDeque::new(),
             }
         };
         let mut servers = Servers {
@@ -318,13 +335,13 @@ impl Servers {
         self.in_touch(leads, reign).count() + 1 >= self.majority()
     }
 
-    /// Those that follow a leader, and the two hear each other.
+    /// Those that follow a leader and run, and the two hear each other.
     fn in_touch<'a>(&'a self, leads: usize, reign: &'a Reign) -> impl Iterator<Item = usize> + 'a {
         let part = Part::Following { leader: leads, epoch: reign.epoch };
         let follows =
             move |server: usize| self.servers.get(server).is_some_and(|it| it.part == part);
         let learners = reign.learners.keys().copied();
-        learners.filter(move |it| follows(*it) && self.ways.join(leads, *it))
+        learners.filter(move |it| follows(*it) && self.runs(*it) && self.ways.join(leads, *it))
     }
 
     /// A leader does the oldest of what it has prepared: it applies a txn at once, the others when
@@ -361,6 +378,7 @@ impl Servers {
         }
         for learner in learners {
             if self.ways.join(leads, learner)
+                && self.runs(learner)
                 && let Some(learning) = self.servers.get_mut(learner)
             {
                 learning.accepted = (learning.accepted.0.max(zxid), learning.accepted.1.max(zxid));
@@ -380,13 +398,14 @@ impl Servers {
     /// A server does the oldest of what it is behind with.
     pub(super) fn apply(&mut self, server: usize, now: Now) {
         let Some(behind) = self.servers.get_mut(server) else { return };
+        if behind.running == Running::No {
+            return;
+        }
         match behind.behind.pop_front() {
-            None | Some(Word::Ping) => return,
             Some(Word::Commit) => behind.apply_next(&self.log, now),
             Some(Word::Synced { connection }) => behind.member.synced(connection, now),
-            Some(Word::Attached { connection, is_alive }) => {
-                behind.member.attached(connection, is_alive, now);
-            }
+            // Nobody is behind with any other.
+            _ => return,
         }
         self.carry(server, now);
     }

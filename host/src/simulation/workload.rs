@@ -115,9 +115,10 @@ pub fn plan(subject: &Subject, seed: u64) -> Plan {
         Workload::Scenario(plan) => Plan { seed, ..(**plan).clone() },
         _ => drawn(subject, seed),
     };
-    let targets =
-        Targets { hosts: plan.hosts, servers: plan.servers, host_calls: subject.host_calls() };
+    let Plan { hosts, servers, session_timeout_ms, .. } = plan;
+    let targets = Targets { hosts, servers, session_timeout_ms, host_calls: subject.host_calls() };
     plan.faults.extend(targets.faults(&mut Chance::new(seed, "faults")));
+    plan.faults.extend(targets.server_pauses(&mut Chance::new(seed, "server pauses")));
     plan
 }
 

@@ -16,7 +16,7 @@ use wok_embedded::replica::Replica;
 
 use super::chance::Chance;
 use super::executor::Executor;
-use super::history::{CallId, Entry, FaultKind, HostId, Left, Outcome, ParticipantId, What};
+use super::history::{CallId, Entry, HostId, Left, Outcome, ParticipantId, What};
 use super::nemesis::Nemesis;
 use super::network::Network;
 use super::plan::{Plan, Step, When};
@@ -141,8 +141,9 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
             let problem = format!("a {} is between servers, and there is one", fault.fault.name());
             return wrong(format!("faults[{number}].fault"), problem);
         }
-        if fault.fault == FaultKind::Lag && plan.servers == 1 {
-            let problem = "a lag is of a server that follows, and there is one server".to_owned();
+        if fault.fault.is_of_a_follower() && plan.servers == 1 {
+            let name = fault.fault.name();
+            let problem = format!("a {name} is of a server that follows, and there is one server");
             return wrong(format!("faults[{number}].fault"), problem);
         }
         if let When::Request { nth: 0 } | When::HostCall { nth: 0, .. } = fault.when {

@@ -242,6 +242,7 @@ fn kind(fault: FaultKind) -> wit::FaultKind {
         FaultKind::HostCut => wit::FaultKind::HostCut,
         FaultKind::ServerCut => wit::FaultKind::ServerCut,
         FaultKind::LeaderCut => wit::FaultKind::LeaderCut,
+        FaultKind::ServerPause => wit::FaultKind::ServerPause,
         FaultKind::Pause => wit::FaultKind::Pause,
         FaultKind::HostKill => wit::FaultKind::HostKill,
         FaultKind::GuestKill => wit::FaultKind::GuestKill,

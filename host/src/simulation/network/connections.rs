@@ -113,10 +113,12 @@ impl State {
         self.put(at_us, Due::ToClient { link: id, frame });
     }
 
-    /// Something of a connection arrives, or waits for the way to be healed.
+    /// Something of a connection arrives, or waits for the way to be healed, or for its server to go on.
     pub(super) fn pass(&mut self, id: u64, due: Due) {
         let Some(link) = self.links.get_mut(&id) else { return };
-        if self.cuts.contains_key(&(link.host, link.server)) {
+        let is_up = matches!(due, Due::ToServer { .. } | Due::Hangup { .. });
+        let is_unread = is_up && self.servers.is_stopped(link.server);
+        if is_unread || self.cuts.contains_key(&(link.host, link.server)) {
             return link.waiting.push(due);
         }
         match due {
@@ -158,15 +160,14 @@ impl State {
             *cuts -= 1;
             if *cuts == 0 {
                 self.cuts.remove(way);
-                self.bring(*way);
+                self.bring(|link| (link.host, link.server) == *way);
             }
         }
     }
 
-    /// What waited for a way to be healed arrives.
-    pub(super) fn bring(&mut self, (host, server): (HostId, usize)) {
-        let links = self.links.iter_mut();
-        let links = links.filter(|(_, link)| (link.host, link.server) == (host, server));
+    /// What waited on some connections arrives, if nothing else is in its way.
+    pub(super) fn bring(&mut self, is_meant: impl Fn(&Link) -> bool) {
+        let links = self.links.iter_mut().filter(|(_, link)| is_meant(link));
         let waiting: Vec<(u64, Vec<Due>)> =
             links.map(|(id, link)| (*id, std::mem::take(&mut link.waiting))).collect();
         for (id, dues) in waiting {

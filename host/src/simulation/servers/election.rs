@@ -39,7 +39,8 @@ impl Servers {
         let tells = |leads: usize, epoch: i64, other: usize| {
             let part = self.servers.get(other).map(|other| other.part);
             let follows = part == Some(Part::Following { leader: leads, epoch });
-            (other == leads || follows) && other != server && self.ways.join(server, other)
+            let is_part = other == leads || follows;
+            is_part && other != server && self.runs(other) && self.ways.join(server, other)
         };
         let mut reigns: Vec<_> = self.reigns.iter().map(|(it, reign)| (reign.epoch, *it)).collect();
         reigns.sort_unstable_by(|one, other| other.cmp(one));

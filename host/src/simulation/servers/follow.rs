@@ -6,7 +6,7 @@ use wok_embedded::serve::Upcall;
 use wok_embedded::time::Now;
 
 use super::reign::{Call, Step, Word};
-use super::{Alarm, BEAT_MS, Part, SILENCE_MS, Servers};
+use super::{Alarm, BEAT_MS, Part, Running, SILENCE_MS, Servers};
 
 impl Servers {
     /// Hands on what a server's clients want of its leader.
@@ -18,8 +18,21 @@ impl Servers {
                 return;
             }
             for upcall in upcalls {
+                if let Upcall::Attach { connection, session_id, .. } = upcall {
+                    self.asks_about(server, session_id, connection);
+                }
                 self.call(server, Call::Upcall(upcall), now);
             }
+        }
+    }
+
+    /// A server asks its leader about a session, for this connection: no longer for one before.
+    fn asks_about(&mut self, server: usize, session: i64, connection: u64) {
+        let Some(asking) = self.servers.get_mut(server) else { return };
+        asking.pending.insert(session, connection);
+        let follows = matches!(asking.part, Part::Following { .. });
+        if follows && asking.running == Running::UntilItAsks {
+            self.stop(server);
         }
     }
 
@@ -62,10 +75,10 @@ impl Servers {
             Call::Upcall(Upcall::Sync { connection }) => {
                 reign.prepared.push_back(Step::Synced { server: from, connection });
             }
-            Call::Upcall(Upcall::Attach { connection, session_id, timeout_ms }) => {
+            Call::Upcall(Upcall::Attach { session_id: session, timeout_ms, .. }) => {
                 let owner = u64::try_from(from).unwrap_or(u64::MAX);
-                let is_alive = reign.leader.attach(session_id, timeout_ms, owner, now);
-                self.tell(leads, from, Word::Attached { connection, is_alive }, now);
+                let is_alive = reign.leader.attach(session, timeout_ms, owner, now);
+                self.tell(leads, from, Word::Attached { session, is_alive }, now);
             }
             Call::Touches(sessions) => {
                 for session in sessions {
@@ -98,17 +111,39 @@ impl Servers {
         if !is_own && !self.ways.lead(leads, to) {
             return told.words.push_back(word);
         }
+        // One that was stopped reads in order, too.
+        if told.running == Running::No || !told.unread.is_empty() {
+            return told.unread.push_back(word);
+        }
+        self.read(to, word, now);
+    }
+
+    /// A server takes in what its leader, which may be itself, has told it.
+    pub(super) fn read(&mut self, server: usize, word: Word, now: Now) {
+        let Some(told) = self.servers.get_mut(server) else { return };
         told.heard_ms = now.elapsed_ms;
         match word {
             Word::Ping => {
                 let touches = Call::Touches(std::mem::take(&mut told.touched));
-                self.call(to, touches, now);
+                self.call(server, touches, now);
             }
             // Whether a session lives is told past all that there is to apply.
-            Word::Attached { connection, is_alive } => {
-                told.member.attached(connection, is_alive, now);
+            Word::Attached { session, is_alive } => {
+                // The answer to an older question may have been enough.
+                if let Some(connection) = told.pending.remove(&session) {
+                    told.member.attached(connection, is_alive, now);
+                }
             }
+            Word::End => self.look(server),
             word => told.behind.push_back(word),
+        }
+    }
+
+    /// The leader closes the connection to one that follows it, which hears so when it runs.
+    fn part_from(&mut self, server: usize) {
+        match self.servers.get_mut(server) {
+            Some(stopped) if stopped.running == Running::No => stopped.unread.push_back(Word::End),
+            _ => self.look(server),
         }
     }
 
@@ -151,13 +186,14 @@ impl Servers {
 
     fn bring_words(&mut self, leads: usize, to: usize, now: Now) {
         if !self.agree(leads, to) {
-            // It hears the end of the connection.
-            return self.look(to);
+            return self.part_from(to);
         }
         let proposed = self.reigns.get(&leads).map_or(0, |reign| reign.leader.last_zxid());
         let Some(told) = self.servers.get_mut(to) else { return };
         told.accepted.1 = proposed;
-        told.heard_ms = now.elapsed_ms;
+        if told.running != Running::No {
+            told.heard_ms = now.elapsed_ms;
+        }
         let words = std::mem::take(&mut told.words);
         words.into_iter().for_each(|word| self.tell(leads, to, word, now));
         self.carry(to, now);
@@ -167,7 +203,7 @@ impl Servers {
         if !self.agree(leads, from) {
             // It is told that nobody is there any more, if that gets through.
             if self.ways.lead(leads, from) {
-                self.look(from);
+                self.part_from(from);
             }
             return;
         }
@@ -212,7 +248,7 @@ impl Servers {
         }
         reign.learners.remove(&learner);
         if self.ways.lead(leads, learner) && self.follows(learner, leads) {
-            self.look(learner);
+            self.part_from(learner);
         }
     }
 
@@ -222,7 +258,11 @@ impl Servers {
         if !matches!(listening.part, Part::Following { epoch: own, .. } if own == epoch) {
             return;
         }
-        let due = listening.heard_ms + SILENCE_MS;
+        let due = match listening.running {
+            // It looks when it goes on, and has read what there is to read.
+            Running::No => now.elapsed_ms + BEAT_MS,
+            Running::Yes | Running::UntilItAsks => listening.heard_ms + SILENCE_MS,
+        };
         if due <= now.elapsed_ms {
             return self.look(server);
         }
@@ -238,15 +278,17 @@ impl Servers {
         looking.member.close_all();
         looking.behind.clear();
         looking.touched.clear();
+        looking.pending.clear();
         looking.calls.clear();
         looking.words.clear();
+        looking.unread.clear();
         match part {
             Part::Looking => {}
             Part::Leading => {
                 let Some(reign) = self.reigns.remove(&server) else { return };
                 for learner in reign.learners.into_keys() {
                     if self.ways.lead(server, learner) && self.follows(learner, server) {
-                        self.look(learner);
+                        self.part_from(learner);
                     }
                 }
             }

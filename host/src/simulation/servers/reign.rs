@@ -39,7 +39,9 @@ pub(super) enum Word {
     /// The answer to a `sync`.
     Synced { connection: u64 },
     /// Whether a session lives.
-    Attached { connection: u64, is_alive: bool },
+    Attached { session: i64, is_alive: bool },
+    /// The leader has closed the connection between them.
+    End,
 }
 
 /// What one that follows tells its leader.

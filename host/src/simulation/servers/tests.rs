@@ -1,4 +1,4 @@
-//! How sessions end: each step by itself.
+//! How sessions are taken over, and how they end: each step by itself.
 
 use bytes::Bytes;
 use wok_embedded::serve::Delivery;
@@ -72,6 +72,71 @@ impl Scene {
         self.servers.receive(server, connection, &read, at(ms));
         !self.replies(server).is_empty()
     }
+}
+
+/// The leader has heard of the session when the first connection asked, and not since.
+#[test]
+fn the_answer_to_an_older_question_is_taken_for_a_newer_connection() {
+    let mut scene = Scene::begin();
+    scene.servers.stop_once_it_asks(1);
+    scene.come(1, 2, 100);
+    assert!(scene.servers.is_stopped(1));
+    assert_eq!(scene.accepted(1), None, "the answer is not read");
+
+    scene.servers.cut(1, 0);
+    scene.servers.go_on(1);
+    scene.come(1, 3, 1_900);
+    scene.servers.catch_up_reading(1, at(1_900));
+    assert_eq!(scene.accepted(1), Some(3));
+    assert_eq!(scene.servers.pick_expired(at(4_500)).len(), 1, "as of 100 ms");
+}
+
+#[test]
+fn an_answer_for_which_no_connection_waits_any_more_is_dropped() {
+    let mut scene = Scene::begin();
+    scene.servers.stop_once_it_asks(1);
+    scene.come(1, 2, 100);
+    scene.servers.go_on(1);
+    // This time the second question gets there, and its answer is behind that to the first.
+    scene.come(1, 3, 1_900);
+    scene.servers.catch_up_reading(1, at(1_900));
+    assert_eq!(scene.accepted(1), Some(3));
+    assert_eq!(scene.servers.pick_expired(at(4_500)), [], "the leader has heard of it at 1900 ms");
+    assert_eq!(scene.servers.pick_expired(at(6_000)).len(), 1);
+}
+
+#[test]
+fn a_leader_that_is_cut_off_takes_sessions_over() {
+    let mut scene = Scene::begin();
+    for other in [1, 2] {
+        scene.servers.cut(0, other);
+        scene.servers.cut(other, 0);
+    }
+    for other in [1, 2] {
+        scene.servers.listen(other, 1, at(SILENCE_MS));
+    }
+    scene.servers.settle(&mut Chance::new(1, "election"), at(2_600));
+    assert!(matches!(scene.servers.leads(), Some(1 | 2)));
+    scene.come(0, 2, 2_700);
+    assert_eq!(scene.accepted(0), Some(2));
+}
+
+#[test]
+fn a_server_that_was_stopped_hears_the_end_behind_all_else() {
+    let mut scene = Scene::begin();
+    scene.servers.stop_once_it_asks(1);
+    scene.come(1, 2, 0);
+    for ms in (BEAT_MS..=SILENCE_MS).step_by(250) {
+        scene.servers.beat(0, 1, at(ms));
+    }
+    // Its leader has given it up, and it does not know.
+    assert!(scene.servers.serves(1));
+    scene.servers.listen(1, 1, at(SILENCE_MS));
+    assert!(scene.servers.serves(1));
+    scene.servers.go_on(1);
+    scene.servers.catch_up_reading(1, at(3_000));
+    assert_eq!(scene.accepted(1), Some(2), "what was said before the end is read");
+    assert!(!scene.servers.serves(1));
 }
 
 #[test]

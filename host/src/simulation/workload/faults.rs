@@ -17,6 +17,16 @@ const RARE_PERCENT: u64 = 50;
 const RARE_CALLS: usize = 5;
 const RARE_LAG_PERCENT: u64 = 20;
 
+/// In how many runs of a hundred a server is stopped as it takes a session over. In how many of these it is
+/// cut off from its leader meanwhile, so that what it asks when it goes on does not get there.
+const SERVER_PAUSE_PERCENT: u64 = 25;
+const CUT_OFF_PERCENT: u64 = 60;
+
+/// For how many hundredths of a session timeout it is stopped. After 40 its client comes anew, and after 90
+/// the client's host has given the session up. The cut comes before its leader gives it up by itself.
+const SERVER_PAUSE_HUNDREDTHS: (u64, u64) = (30, 90);
+const CUT_OFF_WITHIN_MS: (u64, u64) = (100, 2_000);
+
 /// How long into a run faults come, and which request of a host's they wait for.
 const FAULTS_UNTIL_MS: u64 = 12_000;
 const LAST_REQUEST: u64 = 70;
@@ -26,6 +36,7 @@ const LAST_REQUEST: u64 = 70;
 pub(super) struct Targets<'a> {
     pub(super) hosts: HostId,
     pub(super) servers: usize,
+    pub(super) session_timeout_ms: u64,
     /// The host calls that the module makes, and how often on each host.
     pub(super) host_calls: &'a [(String, u64)],
 }
@@ -33,8 +44,7 @@ pub(super) struct Targets<'a> {
 impl Targets<'_> {
     /// The faults that come.
     pub(super) fn faults(&self, chance: &mut Chance) -> Vec<Fault> {
-        let kinds: Vec<FaultKind> =
-            FaultKind::ALL.into_iter().filter(|_| chance.happens(45)).collect();
+        let kinds: Vec<FaultKind> = kinds().filter(|_| chance.happens(45)).collect();
         let count = chance.within(FAULTS.0, FAULTS.1);
         let mut faults: Vec<Fault> =
             (0..count).filter_map(|_| self.fault(&kinds, chance)).collect();
@@ -46,10 +56,39 @@ impl Targets<'_> {
         }
         // One server alone neither follows nor is cut off from others.
         faults.retain(|fault| {
-            let needs_several = fault.fault.is_between_servers() || fault.fault == FaultKind::Lag;
-            self.servers > 1 || !needs_several
+            let is_of_several = fault.fault.is_between_servers() || fault.fault.is_of_a_follower();
+            self.servers > 1 || !is_of_several
         });
         faults
+    }
+
+    /// Servers that are stopped as they take a session over.
+    pub(super) fn server_pauses(&self, chance: &mut Chance) -> Vec<Fault> {
+        if self.servers == 1 || !chance.happens(SERVER_PAUSE_PERCENT) {
+            return Vec::new();
+        }
+        let (host, way) = (self.host(chance), Way::Both);
+        let hundredths = chance.within(SERVER_PAUSE_HUNDREDTHS.0, SERVER_PAUSE_HUNDREDTHS.1);
+        let ms = self.session_timeout_ms * hundredths / 100;
+        let pause = |when| Fault { fault: FaultKind::ServerPause, when, host, ms, way };
+        if !chance.happens(CUT_OFF_PERCENT) {
+            let when = match chance.pick(&self.rare_calls()) {
+                Some((name, made)) => {
+                    When::HostCall { name: name.clone(), nth: chance.within(1, *made) }
+                }
+                None => When::At { ms: chance.within(100, FAULTS_UNTIL_MS) },
+            };
+            return vec![pause(when)];
+        }
+        let at = chance.within(500, 8_000);
+        let cut = Fault {
+            fault: FaultKind::LinkCut,
+            when: When::At { ms: at + chance.within(CUT_OFF_WITHIN_MS.0, CUT_OFF_WITHIN_MS.1) },
+            host,
+            ms: chance.within(3_000, 9_000),
+            way: self::way(chance),
+        };
+        vec![pause(When::At { ms: at }), cut]
     }
 
     fn fault(&self, kinds: &[FaultKind], chance: &mut Chance) -> Option<Fault> {
@@ -65,17 +104,23 @@ impl Targets<'_> {
     }
 
     fn rare(&self, chance: &mut Chance) -> Option<Fault> {
-        let mut calls: Vec<&(String, u64)> = self.host_calls.iter().collect();
-        calls.sort_by_key(|(_, made)| *made);
-        calls.truncate(RARE_CALLS);
+        let calls = self.rare_calls();
         let (name, made) = *chance.pick(&calls)?;
         // Lag strikes only hosts whose server follows another, so it has to come more often.
         let fault = match chance.happens(RARE_LAG_PERCENT) {
             true => FaultKind::Lag,
-            false => *chance.pick(&FaultKind::ALL)?,
+            false => *chance.pick(&kinds().collect::<Vec<_>>())?,
         };
         let when = When::HostCall { name: name.clone(), nth: chance.within(1, *made) };
         Some(self.of_kind(fault, when, chance))
+    }
+
+    /// The host calls that the module makes least often.
+    fn rare_calls(&self) -> Vec<&(String, u64)> {
+        let mut calls: Vec<&(String, u64)> = self.host_calls.iter().collect();
+        calls.sort_by_key(|(_, made)| *made);
+        calls.truncate(RARE_CALLS);
+        calls
     }
 
     fn of_kind(&self, fault: FaultKind, when: When, chance: &mut Chance) -> Fault {
@@ -106,6 +151,11 @@ impl Targets<'_> {
         let last = u64::from(self.hosts).saturating_sub(1);
         HostId::try_from(chance.within(0, last)).unwrap_or(0)
     }
+}
+
+/// The kinds that are drawn one by one: all but those that [`Targets::server_pauses`] draws.
+fn kinds() -> impl Iterator<Item = FaultKind> {
+    FaultKind::ALL.into_iter().filter(|kind| *kind != FaultKind::ServerPause)
 }
 
 /// Both ways in more than half of them.
