@@ -365,6 +365,14 @@ impl Core {
         self.contact().answered(Authority::Quorum, now, now);
     }
 
+    /// Takes a server's word that the session is valid for contact: what a session without
+    /// [`Omission::AnswerAfterTakeover`] does.
+    pub(super) fn believe_takeover(&self) {
+        let now = self.now();
+        self.contact().taken_over(now, now);
+        self.believe();
+    }
+
     /// Whether there is a connection now.
     pub(super) fn is_connected(&self) -> bool {
         self.connection.borrow().is_up()

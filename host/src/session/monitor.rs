@@ -63,8 +63,13 @@ async fn until_lost(core: &Arc<Core>) {
             && seen != before
         {
             // After the look: what is sent from now on goes to that server, or to a later one.
-            let now = core.now();
-            core.contact().taken_over(stood, now);
+            match core.omits(Omission::AnswerAfterTakeover) {
+                true => core.believe_takeover(),
+                false => {
+                    let now = core.now();
+                    core.contact().taken_over(stood, now);
+                }
+            }
         }
         judge(core, seen);
         if seen.is_up() {

@@ -15,6 +15,8 @@ pub enum Omission {
     Ledger,
     /// The local deadline is counted from when the connection was last believed in.
     ContactDeadline,
+    /// That a server takes the session over counts as contact, whatever the leader knows.
+    AnswerAfterTakeover,
     /// Whether the session is live is not looked at again before it is said.
     LookAfterPause,
     /// A read counts as contact, and heartbeats are reads.
@@ -32,13 +34,14 @@ pub enum Omission {
 
 impl Omission {
     /// All of them.
-    pub const ALL: [Omission; 12] = [
+    pub const ALL: [Omission; 13] = [
         Omission::UuidLookUp,
         Omission::SessionCheck,
         Omission::CatchUpBeforeLookUp,
         Omission::CzxidCheck,
         Omission::Ledger,
         Omission::ContactDeadline,
+        Omission::AnswerAfterTakeover,
         Omission::LookAfterPause,
         Omission::HeartbeatByRead,
         Omission::HeartbeatBySync,
