@@ -64,9 +64,10 @@ struct Part {
     claim: u64,
     /// Set while it is being deleted by us: its deletion is no loss.
     ending: Option<GivingUp>,
-    /// A deletion by us was sent whose answer has not come, or never will. The event may come late, so a
-    /// watch that has not fired says nothing of the znode then.
-    may_be_gone: bool,
+    /// Deletions by us that were sent and not answered. For one that nobody waits for any more, no answer
+    /// will be heard. The event may come late, so as long as there is one, a watch that has not fired says
+    /// nothing of the znode.
+    unanswered_deletions: usize,
     /// Its release was not waited for: it goes when nothing depends on the claim any more.
     is_left: bool,
     claimed: Claimed,
@@ -83,16 +84,21 @@ impl Part {
             was_changed: false,
             claim,
             ending: None,
-            may_be_gone: false,
+            unanswered_deletions: 0,
             is_left: false,
             claimed,
             unwatched: None,
         }
     }
 
+    /// Whether a deletion by us may have been carried out that was not answered.
+    fn may_be_gone(&self) -> bool {
+        self.unanswered_deletions > 0
+    }
+
     /// Whether a deletion of it was sent that nobody waits for any more.
     fn is_in_question(&self) -> bool {
-        self.may_be_gone && self.ending.is_none()
+        self.may_be_gone() && self.ending.is_none()
     }
 }
 
@@ -348,7 +354,7 @@ impl Seat {
     /// that was sent, as long as its outcome is open.
     pub fn still_holds(&self, path: &str) -> bool {
         let is_there = |part: &Part| {
-            part.path == path && !part.may_be_gone && part.watch.fired() != Some(Event::Deleted)
+            part.path == path && !part.may_be_gone() && part.watch.fired() != Some(Event::Deleted)
         };
         self.is_live() && self.claims().kept().any(is_there)
     }

@@ -38,9 +38,9 @@ impl Ticket<'_> {
     }
 
     /// The write is about to be sent.
-    pub(super) fn note_sent(&self) {
+    pub(super) fn note_sent(&mut self) {
         if let Ticket::Deletes { expected, .. } = self {
-            expected.path.iter().for_each(|path| expected.seat.deletion_sent(path));
+            expected.sent();
         }
     }
 }
@@ -51,13 +51,20 @@ impl Ticket<'_> {
 pub(super) struct Expected<'a> {
     seat: &'a Seat,
     path: Option<String>,
+    is_sent: bool,
 }
 
 impl<'a> Expected<'a> {
     /// None, and nothing has happened, if something depends on the claim that it gives up.
     fn begin(seat: &'a Seat, path: &str, giving_up: GivingUp) -> Option<Self> {
         let is_expected = seat.expect_deletion(path, giving_up);
-        is_expected.then(|| Expected { seat, path: Some(path.to_owned()) })
+        is_expected.then(|| Expected { seat, path: Some(path.to_owned()), is_sent: false })
+    }
+
+    /// It is about to be sent.
+    fn sent(&mut self) {
+        self.is_sent = true;
+        self.path.iter().for_each(|path| self.seat.deletion_sent(path));
     }
 
     /// It happened.
@@ -66,14 +73,16 @@ impl<'a> Expected<'a> {
     }
 
     /// It was not sent, or was refused.
-    fn failed(mut self) {
-        self.path.take().into_iter().for_each(|path| self.seat.deletion_failed(&path));
+    fn failed(self) {
+        if self.is_sent {
+            self.path.iter().for_each(|path| self.seat.deletion_refused(path));
+        }
     }
 }
 
 impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        self.path.take().into_iter().for_each(|path| self.seat.deletion_left_open(&path));
+        self.path.take().into_iter().for_each(|path| self.seat.deletion_over(&path));
     }
 }
 

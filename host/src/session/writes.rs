@@ -38,7 +38,7 @@ impl Seat {
     ) -> Result<Exchanged<'_>, Failure> {
         self.forget_shown();
         self.before_sending(&requests, giving_up).await?;
-        let tickets = self.open_tickets(&requests, giving_up).await?;
+        let mut tickets = self.open_tickets(&requests, giving_up).await?;
         // Kept for the case that a reply is lost, as far as the outcome can be found out of this request, or
         // of one before it that this one may have undone.
         let kept: Vec<_> = requests
@@ -49,7 +49,7 @@ impl Seat {
         let reads: Vec<bool> = requests.iter().map(|request| writes(request).is_empty()).collect();
         let mut all = requests;
         all.extend(behind);
-        let sending = || tickets.iter().flatten().for_each(Ticket::note_sent);
+        let sending = || tickets.iter_mut().flatten().for_each(Ticket::note_sent);
         let mut answers = match self.core.send_all_noting(all, sending).await {
             Ok(answers) => answers,
             Err(unsent) => {

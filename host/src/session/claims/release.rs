@@ -79,7 +79,7 @@ impl Seat {
                 Ok(())
             }
             Err(failure) => {
-                self.deletion_failed(path);
+                self.deletion_over(path);
                 Err(failure)
             }
         }
@@ -93,7 +93,7 @@ impl Seat {
             Some(part)
                 if part.czxid == znode.czxid
                     && !part.was_changed
-                    && !part.may_be_gone
+                    && !part.may_be_gone()
                     && part.watch.fired().is_none() =>
             {
                 Sight::Watched
@@ -182,20 +182,20 @@ impl Seat {
     /// The deletion is about to be sent. Until it is answered the znode may be gone.
     pub(in crate::session) fn deletion_sent(&self, path: &str) {
         if let Some(part) = self.claims().part(path) {
-            part.may_be_gone = true;
+            part.unanswered_deletions += 1;
         }
     }
 
-    /// It did not happen.
-    pub(in crate::session) fn deletion_failed(&self, path: &str) {
+    /// The deletion that was sent was refused. Of another one, which nobody waits for, that says nothing.
+    pub(in crate::session) fn deletion_refused(&self, path: &str) {
         if let Some(part) = self.claims().part(path) {
-            part.may_be_gone = false;
+            part.unanswered_deletions = part.unanswered_deletions.saturating_sub(1);
         }
-        self.deletion_left_open(path);
     }
 
-    /// Nobody waits for its answer any more, if it was sent: its znode's watch tells if the claim is lost.
-    pub(in crate::session) fn deletion_left_open(&self, path: &str) {
+    /// Nobody waits for the deletion any more: it was refused or not sent, or its outcome is open, and then
+    /// the znode's watch tells if the claim is lost.
+    pub(in crate::session) fn deletion_over(&self, path: &str) {
         if let Some(part) = self.claims().part(path) {
             part.ending = None;
         }
@@ -302,6 +302,30 @@ mod tests {
         assert!(seat.depend(&held).is_none());
         assert_eq!(seat.sight(&znode), Sight::None, "another's may have its name by now");
         assert!(seat.has_claim() && stand_in.tree() == [path]);
+    }
+
+    /// Has the participant send a deletion of the claimed znode that nobody waits for.
+    fn withdraw_deletion(stand_in: &StandIn, seat: &Seat, path: &str) {
+        stand_in.hold_writes_up();
+        let writes = vec![Write::Delete { path: path.to_owned(), version: None }];
+        assert!(pin!(seat.multi(writes, &[])).now_or_never().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_write_that_is_not_sent_says_nothing_of_an_earlier_one_that_nobody_waits_for() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        let held = seat.held().unwrap();
+        withdraw_deletion(&stand_in, &seat, &path);
+        let (wrong, mode) = (at("wrong-"), CreateMode::EphemeralSequential);
+        let writes = vec![
+            Write::Delete { path: path.clone(), version: None },
+            Write::Create { path: wrong, data: Vec::new(), mode },
+        ];
+        let refused = seat.multi(writes, &[]).await;
+        assert!(matches!(refused, Err(Failure::Invalid(_))), "{refused:?}");
+        assert!(!seat.still_holds(&path) && seat.depend(&held).is_none());
     }
 
     #[tokio::test]
