@@ -181,8 +181,10 @@ impl Seat {
     /// An own znode and the watch that its claim has; no watch yet if a list has just shown it.
     async fn find_to_claim(&self, path: &str) -> Result<(Znode, Option<Watch>), Failure> {
         let znode = self.own(path).await?;
-        // Where the session may just be ending, what was told of its znodes is not enough.
-        let trusts = self.trust().await == Trust::Sure;
+        // Where the session may just be ending, what was told of its znodes is not enough. Nor is it where a
+        // deletion of this very znode was sent and not answered; a read is answered behind that.
+        let may_be_gone = || self.claims().part(path).is_some_and(|part| part.may_be_gone());
+        let trusts = self.trust().await == Trust::Sure && !may_be_gone();
         let share = || self.core.watched().share_with_claim(path, znode.czxid, self.kin);
         let watch = match trusts.then(share).flatten() {
             None if trusts && self.was_just_shown(&znode) => None,

@@ -120,6 +120,11 @@ impl StandIn {
         self.server.state().delete(path).unwrap();
     }
 
+    /// The znode is deleted, and the events of that do not come.
+    pub(super) fn delete_unheard(&self, path: &str) {
+        self.server.state().znodes.remove(path).unwrap();
+    }
+
     /// How often it was asked how short a session timeout it grants. It never tells.
     pub(super) fn asked_for_least(&self) -> usize {
         self.server.state().asked_for_least

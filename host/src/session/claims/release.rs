@@ -329,6 +329,21 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_may_be_deleted_is_read_before_it_is_claimed_again() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        withdraw_deletion(&stand_in, &seat, &path);
+        // The server that is asked has not carried it out.
+        let fence = seat.claim(&path).await.unwrap();
+        assert!(seat.still_holds(&path) && seat.held().is_some_and(|held| held.fence == fence));
+        withdraw_deletion(&stand_in, &seat, &path);
+        stand_in.delete_unheard(&path);
+        assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
+        assert!(!seat.has_claim());
+    }
+
+    #[tokio::test]
     async fn what_was_not_deleted_because_the_write_was_refused_is_still_held() {
         let stand_in = StandIn::open();
         let seat = stand_in.seat(SeatLimits::default());
