@@ -396,7 +396,7 @@ impl Core {
 
     /// The crate fails requests a moment before it says that the connection is gone. Gives it that
     /// moment, so that nobody asks again on a connection that is known to be lost.
-    async fn after_connection_loss(&self) {
+    pub(super) async fn after_connection_loss(&self) {
         tokio::task::yield_now().await;
     }
 

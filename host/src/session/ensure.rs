@@ -123,7 +123,15 @@ impl Seat {
             let create = create(path, mode);
             self.check_persistent(persistent_room(&create)).await?;
             let unanswered = self.unanswered(&create);
-            let refusal = match self.core.ask(Request::Write(create)).await {
+            let answer = loop {
+                match self.core.send(Request::Write(create.clone())).await {
+                    // It may be there: then the next answer says that it exists, and not who made it.
+                    Err(Failure::OutcomeUnknown) => self.persistent().add(path),
+                    answer => break answer,
+                }
+                self.core.after_connection_loss().await;
+            };
+            let refusal = match answer {
                 // What is not decided counts, which is right for what is there.
                 Ok(_) => {
                     missing.pop();

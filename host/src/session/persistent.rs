@@ -320,6 +320,17 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_directory_counts_whose_create_was_answered_only_when_it_was_sent_again() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(TWO);
+        stand_in.lose_creates(1);
+        seat.create_parents(&at("a")).await.unwrap();
+        create(&seat, "b", CreateMode::Persistent).await.unwrap();
+        let refused = create(&seat, "c", CreateMode::Persistent).await;
+        assert!(is_over_limit(&refused), "{refused:?}");
+    }
+
+    #[tokio::test]
     async fn directories_that_are_made_above_what_is_ensured_count_before_there_are_too_many() {
         let stand_in = StandIn::open();
         let seat = stand_in.seat(TWO);
