@@ -38,9 +38,9 @@ pub struct Held {
     pub fence: Fence,
 }
 
-/// How long a claim is held before its znode is watched, where a list has just shown the znode. Somebody who
-/// gives it back sooner, as after a single write elsewhere, is spared the read that arms the watch, and the
-/// server the event: a fourth of all requests.
+/// How long a claim is held before its znode is watched, where a list has just shown the znode. A holder that
+/// begins to give its claim back sooner, as after a single write elsewhere, sends no read to arm the watch, and
+/// the server sends no event: of four requests that is one.
 const UNWATCHED: Duration = Duration::from_millis(5);
 
 /// Fires when a claim is to be watched that is still held.
@@ -147,8 +147,8 @@ impl Seat {
     /// `Invalid` for a znode that is not in the ledger; `NoNode` for one that is gone.
     ///
     /// # Ordering
-    /// A znode that the last thing asked for, a recent list, has shown is not read first. It is watched if it
-    /// is still held 5 ms later; if it is gone by then, the claim is lost.
+    /// If the last request was a recent list that shows the znode, it is not read first. It is read and
+    /// watched if it is still held 5 ms later; if it is gone by then, the claim is lost.
     pub async fn claim(&self, path: &str) -> Result<Fence, Failure> {
         let found = self.find_to_claim(path).await?;
         let mut claimed = [found];

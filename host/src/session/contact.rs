@@ -212,8 +212,8 @@ impl Contact {
         self.takeover = Some(Takeover { stood, at: now });
     }
 
-    /// Whether the server that has taken the session over may not have caught up yet with what the session was
-    /// told before: its client tells a server what it has read, and not which events it has heard.
+    /// Whether the server that has taken the session over may be behind what the session was told before. A
+    /// client tells the server how far it has read, but not which events it has heard.
     pub(super) fn may_be_behind(&self) -> bool {
         self.takeover.is_some()
     }

@@ -53,9 +53,8 @@ impl Seat {
     ///
     /// # Errors
     /// Never `OutcomeUnknown`: a lost reply is settled by looking for the UUID. Refused if the connection is
-    /// lost with it again and again, as at a server that takes less data. `OverLimit` before anything is
-    /// created, and where the directory's counter is used up; then the znode is gone
-    /// again.
+    /// lost with each of ten attempts, as at a server that takes less data. `OverLimit` before the contender
+    /// is created, and where the directory's counter is used up; then the znode is gone again.
     ///
     /// # Cancellation
     /// If the future is dropped, the znode is deleted by the janitor.

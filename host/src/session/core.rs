@@ -141,12 +141,14 @@ impl Core {
         contact.has_claims() && self.now() >= contact.deadline()
     }
 
-    /// Makes sure that the session counts from no longer ago than a heartbeat, asking for contact if it
-    /// does: before it is said that something is held. Who waited long may be told of its turn by a
-    /// server that has lost the others, and what is held right after a long silence would be given up
-    /// at once. Asks as well where the session has come to another server that has answered no write yet: that
-    /// server may be behind an event by which somebody has learned of its turn, and still show a znode that
-    /// was gone before that. The watches of what is gone have fired when this completes.
+    /// To be called before it is said that something is held. Asks for contact if the session counts from
+    /// longer ago than a heartbeat: who waited long may be told of its turn by a server that has lost the
+    /// others, and what is held right after a long silence would be given up at once.
+    ///
+    /// Asks as well if the session has come to another server that has answered no write since. The event by
+    /// which somebody learned of its turn came from the server before. The new one may not have got that far,
+    /// and may still show a znode that was gone by then. When contact was asked for, the watches of what was
+    /// gone have fired.
     ///
     /// # Errors
     /// `SessionLost` if there is none.
