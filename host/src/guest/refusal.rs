@@ -21,7 +21,8 @@ use crate::znode_path::ZnodePath;
 /// The module's error, if its `configure` refuses this config. Nothing is connected to.
 ///
 /// A module that asks the ensemble for something while it is configured, or waits, can be judged only
-/// when it joins. One that faults is not said to refuse: its participant tells the fault.
+/// when it joins. One that faults is not said to refuse: its participant tells the fault. One that goes on
+/// and on has used up its processor time, which `limits` bound.
 ///
 /// # Cancellation
 /// What was instantiated is dropped.
@@ -34,6 +35,9 @@ pub async fn config_refusal(
     // There is no `configure` that could refuse.
     config.value.as_ref()?;
     let asks = CancellationToken::new();
+    // Nothing is sent, so there is no rate to keep: one that asks again and again for what is refused before
+    // it is sent would be delayed each time, and a delay is no processor time.
+    let limits = Limits { calls_per_second: u32::MAX, written_per_second: u64::MAX, ..limits };
     let surroundings = Surroundings {
         seat: Arc::new(unconnected()),
         mount: Mount::from(ZnodePath::root()),

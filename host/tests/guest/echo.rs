@@ -120,10 +120,13 @@ async fn a_module_is_asked_whether_it_takes_its_config_without_a_session() {
         ("echo", json!({ "name": "x", "refuse": "not today" }), Some(json!("not today"))),
         // It waits for a znode, so only its participant can tell what becomes of it.
         ("hostile", json!({ "waits": true }), None),
+        // It is ended by its processor time: at its rate of requests it would go on for days.
+        ("hostile", json!({ "misspells": true }), None),
     ] {
         let module = module(guest);
         let fitting = module.configuration(Some(&config)).unwrap();
-        let asking = config_refusal(&module, &fitting, Limits::default(), "a test".to_owned());
+        let limits = Limits { calls_per_second: 1, ..Limits::default() };
+        let asking = config_refusal(&module, &fitting, limits, "a test".to_owned());
         let told = tokio::time::timeout(PATIENCE, asking).await.expect("it is asked for ever");
         assert_eq!(told, refusal, "{guest} with {config}");
     }

@@ -24,6 +24,13 @@ pub(crate) fn yield_loop() {
     }
 }
 
+/// The host refuses each of them before it asks the server.
+pub(crate) fn misspell() {
+    loop {
+        black_box(exists("no path").is_ok());
+    }
+}
+
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn memory_bomb() -> u32 {
     let mut pages = 0_u32;

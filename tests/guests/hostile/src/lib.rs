@@ -28,6 +28,9 @@ impl Guest for Hostile {
         if config.waits == Some(true) {
             attacks::wait_for_ever().map_err(|error| format!("{error:?}"))?;
         }
+        if config.misspells == Some(true) {
+            attacks::misspell();
+        }
         Ok(())
     }
 
