@@ -90,16 +90,24 @@ func put(recipe string, items []string) {
 	}
 }
 
-func join(recipe string) (string, error) {
+type joined struct {
+	Participant string
+	stream      io.Closer
+}
+
+func join(recipe string) (*joined, error) {
 	stream, err := post("recipes/"+recipe+"/join", map[string]string{})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var joined struct{ Participant string }
-	err = json.NewDecoder(stream).Decode(&joined)
+	app := &joined{stream: stream}
+	if err := json.NewDecoder(stream).Decode(app); err != nil {
+		stream.Close()
+		return nil, err
+	}
 	// The stream keeps the participant, so it has to be read, whatever it says.
 	go io.Copy(io.Discard, stream)
-	return joined.Participant, err
+	return app, nil
 }
 
 type item struct {
@@ -108,24 +116,28 @@ type item struct {
 }
 
 // Takes an item with the participant, or with a new one where there is none.
-func next(recipe string, participant *string) (taken item, err error) {
-	if *participant == "" {
-		if *participant, err = join(recipe); err != nil {
+func next(recipe string, app **joined) (taken item, err error) {
+	if *app == nil {
+		if *app, err = join(recipe); err != nil {
 			return taken, err
 		}
 	}
-	err = call("participants/"+*participant+"/take", nil, &taken)
+	err = call("participants/"+(*app).Participant+"/take", nil, &taken)
 	return taken, err
 }
 
 func take(recipe string, count int) {
-	participant := ""
+	var app *joined
 	for taken := 0; count == 0 || taken < count; {
-		item, err := next(recipe, &participant)
+		item, err := next(recipe, &app)
 		if err != nil {
-			// Nothing is lost: what a participant has taken that has ended comes back.
+			// Nothing is lost: what a participant has taken that has ended comes back. This one may not have
+			// ended yet.
 			fmt.Fprintln(os.Stderr, "joining again:", err)
-			participant = ""
+			if app != nil {
+				app.stream.Close()
+				app = nil
+			}
 			time.Sleep(time.Second)
 			continue
 		}
@@ -133,7 +145,7 @@ func take(recipe string, count int) {
 		// whatever is written to should refuse a fence that is lower than the highest it has seen.
 		fmt.Printf("took %s with fence %s\n", item.Data, item.Fence)
 		var nothing any
-		if err := call("participants/"+participant+"/ack", nil, &nothing); err != nil {
+		if err := call("participants/"+app.Participant+"/ack", nil, &nothing); err != nil {
 			fmt.Println("lost:", err)
 			os.Exit(76)
 		}

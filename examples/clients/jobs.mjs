@@ -55,21 +55,23 @@ async function put(recipe, ...items) {
 async function firstLine(stream) {
   const [line] = await once(stream.setEncoding("utf8"), "data");
   stream.on("error", () => {}).resume();
-  return JSON.parse(line.split("\n")[0]);
+  return { stream, ...JSON.parse(line.split("\n")[0]) };
 }
 
 async function take(recipe, count = Infinity) {
-  let participant;
+  let joined;
   for (let taken = 0; taken < count; ) {
     let item;
     try {
-      participant ??= (await post(`recipes/${recipe}/join`, firstLine)).participant;
-      item = await post(`participants/${participant}/take`, whole);
+      joined ??= await post(`recipes/${recipe}/join`, firstLine);
+      item = await post(`participants/${joined.participant}/take`, whole);
     } catch (error) {
       if (!(error instanceof Ended)) throw error;
-      // Nothing is lost: what a participant has taken that has ended comes back.
+      // Nothing is lost: what a participant has taken that has ended comes back. This one may not have ended
+      // yet.
       console.error(`joining again: ${error.message}`);
-      participant = undefined;
+      joined?.stream.destroy();
+      joined = undefined;
       await sleep(1000);
       continue;
     }
@@ -77,7 +79,7 @@ async function take(recipe, count = Infinity) {
     // whatever is written to should refuse a fence that is lower than the highest it has seen.
     console.log(`took ${item.data} with fence ${item.fence}`);
     try {
-      await post(`participants/${participant}/ack`, whole);
+      await post(`participants/${joined.participant}/ack`, whole);
     } catch (error) {
       if (!(error instanceof Ended)) throw error;
       console.log(`lost: ${error.message}`);

@@ -25,15 +25,22 @@ class Connection(http.client.HTTPConnection):
     """HTTP through wok's Unix socket."""
 
     def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock = self.opened = socket.socket(socket.AF_UNIX)
         self.sock.connect(SOCKET)
 
+    def hang_up(self):
+        """Also while a thread reads, which a `close` would wait for."""
+        try:
+            self.opened.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # wok has hung up already.
 
-def post(path, read, body=None):
+
+def post(path, read, body=None, wok=None):
     """Posts on a connection of its own: wok closes one that is idle for ten seconds, and work may take longer.
     `read` reads the answer."""
     try:
-        wok = Connection("wok")
+        wok = wok or Connection("wok")
         wok.request("POST", f"/v1/{path}", json.dumps(body or {}))
         answer = wok.getresponse()
         answered = read(answer) if answer.status == 200 else json.load(answer)
@@ -56,9 +63,10 @@ def put(recipe, *items):
 
 def join(recipe):
     # The stream keeps the participant, so it has to be read, whatever it says.
-    stream, line = post(f"recipes/{recipe}/join", lambda stream: (stream, json.loads(stream.readline())))
+    wok = Connection("wok")
+    stream, line = post(f"recipes/{recipe}/join", lambda it: (it, json.loads(it.readline())), wok=wok)
     threading.Thread(target=drain, args=[stream], daemon=True).start()
-    return line["participant"]
+    return line["participant"], wok
 
 
 def drain(stream):
@@ -70,15 +78,19 @@ def drain(stream):
 
 
 def take(recipe, count=None):
-    participant, taken = None, 0
+    participant, joined, taken = None, None, 0
     while count is None or taken < int(count):
         try:
-            participant = participant or join(recipe)
+            if participant is None:
+                participant, joined = join(recipe)
             item = post(f"participants/{participant}/take", json.load)
         except Ended as error:
-            # Nothing is lost: what a participant has taken that has ended comes back.
+            # Nothing is lost: what a participant has taken that has ended comes back. This one may not have
+            # ended yet.
             print(f"joining again: {error}", file=sys.stderr, flush=True)
-            participant = None
+            if joined:
+                joined.hang_up()
+            participant, joined = None, None
             time.sleep(1)
             continue
         # The item comes back to somebody else if this process dies here. So the work may be done twice, and

@@ -6,6 +6,7 @@
 #![allow(clippy::indexing_slicing, reason = "JSON answers null for a key that is not there")]
 
 use std::io::{BufRead, BufReader, Read, Write, copy, sink};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,14 +35,15 @@ fn put(recipe: &str, items: &[&str]) -> Result<()> {
 }
 
 fn take(recipe: &str, count: usize) -> Result<()> {
-    let (mut participant, mut taken) = (None, 0);
+    let (mut joined, mut taken) = (None, 0);
     while taken < count {
-        let item = match next(recipe, &mut participant) {
-            Ok(item) => item,
+        let (item, participant) = match next(recipe, &mut joined) {
+            Ok(next) => next,
             Err(error) => {
-                // Nothing is lost: what a participant has taken that has ended comes back.
+                // Nothing is lost: what a participant has taken that has ended comes back. This one may not
+                // have ended yet.
                 writeln!(std::io::stderr(), "joining again: {error:#}")?;
-                participant = None;
+                joined = None;
                 thread::sleep(Duration::from_secs(1));
                 continue;
             }
@@ -51,7 +53,6 @@ fn take(recipe: &str, count: usize) -> Result<()> {
         // twice, and whatever is written to should refuse a fence that is lower than the highest it
         // has seen.
         say(&format!("took {data} with fence {fence}"))?;
-        let participant = participant.as_deref().unwrap_or_default();
         if let Err(error) = call(&format!("participants/{participant}/ack"), &json!({})) {
             say(&format!("lost: {error:#}"))?;
             process::exit(76);
@@ -62,23 +63,39 @@ fn take(recipe: &str, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Takes an item with the participant, or with a new one where there is none.
-fn next(recipe: &str, participant: &mut Option<String>) -> Result<Value> {
-    let participant = match participant {
-        Some(participant) => participant,
-        None => participant.insert(join(recipe)?),
-    };
-    call(&format!("participants/{participant}/take"), &json!({}))
+/// A participant, and the stream that keeps it.
+struct Joined {
+    participant: String,
+    stream: UnixStream,
 }
 
-fn join(recipe: &str) -> Result<String> {
+impl Drop for Joined {
+    fn drop(&mut self) {
+        // It fails where wok has hung up already.
+        self.stream.shutdown(Shutdown::Both).ok();
+    }
+}
+
+/// Takes an item with the participant, or with a new one where there is none; tells which one has it.
+fn next(recipe: &str, joined: &mut Option<Joined>) -> Result<(Value, String)> {
+    let joined = match joined {
+        Some(joined) => joined,
+        None => joined.insert(join(recipe)?),
+    };
+    let item = call(&format!("participants/{}/take", joined.participant), &json!({}))?;
+    Ok((item, joined.participant.clone()))
+}
+
+fn join(recipe: &str) -> Result<Joined> {
     let mut stream = post(&format!("recipes/{recipe}/join"), &json!({}))?;
     let mut line = String::new();
     stream.read_line(&mut line)?;
-    let joined: Value = serde_json::from_str(&line)?;
+    let told: Value = serde_json::from_str(&line)?;
+    let participant = told["participant"].as_str().context("no participant")?.to_owned();
+    let joined = Joined { participant, stream: stream.get_ref().try_clone()? };
     // The stream keeps the participant, so it has to be read, whatever it says.
     thread::spawn(move || copy(&mut stream, &mut sink()));
-    Ok(joined["participant"].as_str().context("no participant")?.to_owned())
+    Ok(joined)
 }
 
 fn call(path: &str, arguments: &Value) -> Result<Value> {

@@ -209,6 +209,38 @@ async fn an_app_of_each_language_takes_on_when_the_daemon_is_started_again() -> 
     Ok(())
 }
 
+/// A participant that is of no use is not kept beside the next one: it would keep what it has taken, too.
+#[tokio::test]
+async fn an_app_of_each_language_leaves_before_it_joins_again() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    let client = serving.client();
+    for language in languages(serving.directory()).await? {
+        // Its call is part of the join, which is refused, as a lock has nothing to take.
+        if language.name == "bash" {
+            continue;
+        }
+        let app = start(&serving, &language.jobs, &["take", "orders"])?;
+        eventually("three attempts", async || {
+            let lines = app.lines();
+            let again = lines.iter().filter(|line| line.text.starts_with("joining again"));
+            Ok((again.count() >= 3).then_some(()))
+        })
+        .await
+        .context(language.name)?;
+        eventually("no participant but the last one", async || {
+            let listed = client.get("/v1/participants").await?.body;
+            let participants = listed["participants"].as_array().context("participants")?;
+            Ok((participants.len() <= 1).then_some(()))
+        })
+        .await
+        .context(language.name)?;
+        app.signal(Signal::KILL)?;
+        app.ended().await?;
+    }
+    Ok(())
+}
+
 /// Waits until somebody waits for an item.
 async fn until_taking(serving: &Serving) -> Result<()> {
     let client = serving.client();
