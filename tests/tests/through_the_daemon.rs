@@ -591,6 +591,8 @@ async fn a_call_that_begins_while_the_session_is_in_doubt_outlives_the_session()
         Ok((host["sessions"][0]["state"] != "connected").then_some(()))
     })
     .await?;
+    // What is refused meanwhile says that the log says why.
+    daemon.running.wait_for_text("session in doubt").await?;
     let patient = ["--connect-timeout", "1h"];
     let call = daemon.wok(["call", "orders", "contenders"])?.args(patient).start()?;
     call.wait_for_text("trying for 1h").await?;

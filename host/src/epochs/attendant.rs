@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::open_sessions::{Epoch, OpenSessions};
+use crate::session::SessionState;
 
 /// Waits until the session is lost, is needed no more, or is to be closed with all others; then
 /// strikes it out, and closes it when those that were on it have let go of what they held.
@@ -21,7 +22,7 @@ pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration
             epoch.over.cancel();
             epoch.session.until_let_go().await;
         }
-        never = tell_doubt(&open, &epoch) => never,
+        never = tell_doubt(&open, &epoch, &session) => never,
         () = until_dismissed(&open, &epoch, idle) => {
             tracing::info!(session, "closing a session that nobody uses");
         }
@@ -33,10 +34,23 @@ pub(super) async fn attend(open: Arc<OpenSessions>, epoch: Epoch, idle: Duration
     tracing::info!(session, "session ended");
 }
 
-/// Has those who wait for a session look again whenever this one is in doubt or is not any more.
-async fn tell_doubt(open: &OpenSessions, epoch: &Epoch) {
-    let mut state = epoch.session.state();
+/// Has those who wait for a session look again whenever this one is in doubt or is not any more, and logs
+/// both.
+async fn tell_doubt(open: &OpenSessions, epoch: &Epoch, session: &str) {
+    let (mut state, mut is_in_doubt) = (epoch.session.state(), false);
     loop {
+        let now = *state.borrow_and_update();
+        match now {
+            SessionState::Suspended if !is_in_doubt => {
+                tracing::warn!(session, "session in doubt: no contact with ZooKeeper");
+            }
+            SessionState::Connected if is_in_doubt => {
+                tracing::info!(session, "session in contact again");
+            }
+            // A loss is logged where it is seen to.
+            SessionState::Suspended | SessionState::Connected | SessionState::Lost(_) => {}
+        }
+        is_in_doubt = now == SessionState::Suspended;
         // Once before the first change: there may have been one before this was begun.
         open.look_again();
         if state.changed().await.is_err() {
