@@ -222,7 +222,8 @@ impl Host {
                 // The session has gone in this moment.
                 Some(Err(JoinError::NoSession)) => {}
                 Some(Err(error)) => return Err(Error::Join(error)),
-                // Only who finds all sessions full waits, for another one.
+                // Who waits has found all sessions full, and waits for another one. Only in the moment since
+                // the look above can all have come to be in doubt.
                 None => {
                     let servers = servers();
                     return Err(match epochs.sessions().len() {

@@ -20,7 +20,7 @@ pub(super) async fn healthz() -> Response {
     json_response(StatusCode::OK, &json!({ "status": "ok" }))
 }
 
-/// `GET /readyz`: whether a recipe can be joined.
+/// `GET /readyz`: whether a session is open, be it in doubt.
 pub(super) async fn readyz(State(desk): State<Arc<Desk>>) -> Result<Response, Problem> {
     let is_ready = desk.epochs.sessions().iter().any(|session| !session.is_lost());
     if desk.stopping.is_cancelled() {

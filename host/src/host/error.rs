@@ -36,7 +36,8 @@ pub enum Error {
     /// The servers refuse this host, and would again.
     #[error(transparent)]
     Connect(ConnectError),
-    /// The time of the call is over, and there was no session. Nothing was called.
+    /// The time of the call is over, and there was no session, or none that was not in doubt. Nothing was
+    /// called.
     #[error("no session with ZooKeeper at {servers} in time: look after the servers")]
     NoSession {
         /// The servers.
