@@ -11,8 +11,8 @@ use super::notice::{Ending, Notice};
 use crate::guest::{Fault, Module, in_words};
 use crate::session::{Held, Seat};
 
-/// Notices that wait for a slow reader at most. States take the place of older states, a module's
-/// own events are dropped and counted, and neither a loss nor the end, nor that it is coming, is ever dropped.
+/// Notices that wait for a slow reader at most. States take the place of older states, and a module's
+/// own events are dropped and counted. What is never dropped: a loss, the end, and that it is to end.
 const MOST_WAITING: usize = 256;
 
 /// Where a participant stands, by what it has told.
@@ -211,7 +211,8 @@ impl Waiting {
     }
 
     /// Takes out the oldest notice that a follower can best do without: of a state that a newer one
-    /// replaces, or else an event, or else that something is held or released. Never of a loss or the end.
+    /// replaces, or else an event, or else that something is held or released. Never of a loss or the end, or
+    /// that it is to end.
     fn make_room(&mut self) {
         let is_passing = |it: &Notice| {
             matches!(it, Notice::Waiting { .. } | Notice::Suspended | Notice::Resumed)
