@@ -44,6 +44,10 @@ fn take(recipe: &str, count: usize) -> Result<()> {
                 // have ended yet.
                 writeln!(std::io::stderr(), "joining again: {error:#}")?;
                 joined = None;
+                #[allow(
+                    clippy::disallowed_methods,
+                    reason = "nothing tells when wok is there again"
+                )]
                 thread::sleep(Duration::from_secs(1));
                 continue;
             }
