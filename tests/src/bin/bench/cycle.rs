@@ -1,4 +1,4 @@
-//! An acquire and its release, with nobody else about.
+//! An acquire and its release right behind it, with nobody else about.
 
 use std::time::Instant;
 
@@ -77,12 +77,13 @@ pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
     }
     ground.wok.block_on(session.close());
     Ok(vec![
-        Row::ratio("cycle, wok to native", &wok.cycle, &native.cycle).bound(Bound::AtMost(0.95)),
+        Row::ratio("cycle, wok to native", &wok.cycle, &native.cycle).bound(Bound::AtMost(0.87)),
         Row::new("cycle, wok", "us", wok.cycle),
         Row::new("cycle, native", "us", native.cycle),
         Row::new("processor time of 1,000 cycles, wok", "s", wok.cpu),
         Row::new("processor time of 1,000 cycles, native", "s", native.cpu),
-        Row::new("requests of a cycle, wok", "", wok.requests),
+        // The own znode is not watched for so short a time, or mostly not.
+        Row::new("requests of a cycle, wok", "", wok.requests).bound(Bound::AtMost(3.1)),
         Row::new("requests of a cycle, native", "", native.requests),
     ])
 }

@@ -49,17 +49,12 @@ impl Lock {
         Ok(Lock { client, directory: directory.to_owned() })
     }
 
-    /// Takes the lock, watches the own znode as a holder that relies on the lock does, and gives it
-    /// back.
+    /// Takes the lock and gives it back at once, one request after another: create, list, delete.
     pub(crate) async fn cycle_alone(&self) -> Result<()> {
         let (path, name) = self.contend(LOCK).await?;
         let ahead = self.predecessor(&name, |_| true).await?;
         anyhow::ensure!(ahead.is_none(), "{path}: somebody is ahead");
-        let (_, _, own) = self.client.get_and_watch_data(&path).await?;
-        self.release(Held { path }).await?;
-        // The deletion has fired it: dropping it sends nothing.
-        own.changed().await;
-        Ok(())
+        self.release(Held { path }).await
     }
 
     /// Waits in line for the lock.
