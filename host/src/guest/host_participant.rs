@@ -62,7 +62,7 @@ impl Host for State {
     }
 
     async fn release(&mut self, path: String) -> Result<Result<(), Error>> {
-        self.begin_requests(1).await?;
+        self.begin_release().await?;
         Ok(self.release_znode(&path).await)
     }
 

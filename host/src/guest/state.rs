@@ -50,11 +50,12 @@ pub struct OwnedWatch {
     pub(super) spent: bool,
 }
 
-/// Waits until there is so much in the bucket, and takes it out. Ends at once, and takes nothing, where the
-/// operation is cancelled: then nothing is sent but releases, which are no more than the component has
-/// znodes, and a component that withdraws has little time.
+/// Waits until there is so much in the bucket, and takes it out. The operation's cancellation ends the wait, and
+/// then nothing is taken: what was to be sent is not sent any more, and a component that withdraws has little
+/// time. A call that begins behind the cancellation waits as before, so a loop of calls that are refused is slow.
 async fn take(bucket: &mut Bucket, amount: usize, surroundings: &Surroundings) {
     let Surroundings { time, scope, .. } = surroundings;
+    let was_cancelled = scope.is_cancelled();
     while let Taken::NotBefore(wait) = bucket.take(amount as u64, || time.now_ms()) {
         let mut alarm = time.alarm(wait);
         // Boxed, as it is rare: a future has room for every branch.
@@ -62,7 +63,7 @@ async fn take(bucket: &mut Bucket, amount: usize, surroundings: &Surroundings) {
             // Both are cancel-safe: a cancelled operation stays cancelled, and an alarm that rang is spent.
             tokio::select! {
                 biased;
-                () = scope.cancelled() => true,
+                () = scope.cancelled(), if !was_cancelled => true,
                 _ = std::future::poll_fn(|context| alarm.poll_fired(context)) => false,
             }
         });
@@ -107,6 +108,15 @@ impl State {
         self.begin_call()?;
         take(&mut self.requests, requests, &self.surroundings).await;
         Ok(())
+    }
+
+    /// As [`Self::begin_requests`], for one that deletes an own znode. In a cancelled operation it does not wait:
+    /// that is how a component withdraws, and it has no more znodes than `limits.znodes`.
+    pub(super) async fn begin_release(&mut self) -> wasmtime::Result<()> {
+        match self.surroundings.scope.is_cancelled() {
+            true => self.begin_call(),
+            false => self.begin_requests(1).await,
+        }
     }
 
     /// As [`Self::begin_requests`], where so many bytes are written.
@@ -279,8 +289,9 @@ pub(super) mod tests {
             scope.cancel();
             assert!(delayed.now_or_never().is_some_and(|begun| begun.is_ok()));
         }
-        assert!(state.begin_requests(1).now_or_never().is_some(), "it is cancelled already");
+        assert!(state.begin_release().now_or_never().is_some(), "it withdraws");
+        assert!(state.begin_requests(1).now_or_never().is_none(), "it goes on all the same");
         scope.begin();
-        assert!(state.begin_requests(1).now_or_never().is_none(), "it is another operation");
+        assert!(state.begin_release().now_or_never().is_none(), "it is another operation");
     }
 }
