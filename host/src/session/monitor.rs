@@ -108,7 +108,7 @@ fn beat(core: &Arc<Core>) -> BoxFuture<'static, ()> {
     let core = Arc::clone(core);
     async move {
         if exchange(&core, heartbeat(&core)).await {
-            exchange(&core, Request::Sync(ROOT.to_owned())).await;
+            exchange(&core, reminder(&core)).await;
         }
     }
     .boxed()
@@ -119,9 +119,18 @@ fn beat(core: &Arc<Core>) -> BoxFuture<'static, ()> {
 fn remind(core: &Arc<Core>) -> BoxFuture<'static, ()> {
     let core = Arc::clone(core);
     async move {
-        exchange(&core, Request::Sync(ROOT.to_owned())).await;
+        exchange(&core, reminder(&core)).await;
     }
     .boxed()
+}
+
+/// What only the leader answers, and costs no transaction; a read where heartbeats are reads.
+fn reminder(core: &Core) -> Request {
+    // A server answers in order: behind a request to a leader that it is cut off from, it answers no read.
+    match core.omits(Omission::HeartbeatByRead) {
+        true => heartbeat(core),
+        false => Request::Sync(ROOT.to_owned()),
+    }
 }
 
 /// Whether a request was answered. An answer has been noted as contact; without one, the next judgement
