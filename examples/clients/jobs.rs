@@ -80,7 +80,7 @@ impl Drop for Joined {
     }
 }
 
-/// Takes an item with the participant, or with a new one where there is none; tells which one has it.
+/// Takes an item, and joins first where there is no participant. Answers the item and who took it.
 fn next(recipe: &str, joined: &mut Option<Joined>) -> Result<(Value, String)> {
     let joined = match joined {
         Some(joined) => joined,

@@ -75,7 +75,7 @@ impl Scene {
     /// when it has been held for some milliseconds.
     ///
     /// # Errors
-    /// If there is none, or it is not.
+    /// If no contender was created, or if nobody comes to watch the newest.
     pub async fn until_watched(&self) -> Result<()> {
         let contenders = self.proxy.requests(&Match::opcode(Opcode::Create2).under(&self.path));
         let newest = contenders.last().and_then(|seen| seen.path.clone()).context("a contender")?;

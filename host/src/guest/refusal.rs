@@ -79,8 +79,8 @@ impl Witness for Questions {
     }
 }
 
-/// Says nothing on: the participant says it again.
-struct Unheard;
+/// Says nothing on. What a module says as it is asked about its config, its participant says again.
+pub(super) struct Unheard;
 
 impl Voice for Unheard {
     fn waiting(&self, _: &str) {}

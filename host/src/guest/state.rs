@@ -213,10 +213,11 @@ pub(super) mod tests {
     use super::*;
     use crate::guest::limits::Limits;
     use crate::guest::mount::Mount;
+    use crate::guest::refusal::Unheard;
     use crate::guest::scheduler::Scheduler;
-    use crate::guest::surroundings::{LogLevel, TimeAndChance, Voice};
+    use crate::guest::surroundings::{TimeAndChance, Voice};
     use crate::session::stand_in::{MOUNT, StandIn};
-    use crate::session::{Fence, Seat, SeatLimits};
+    use crate::session::{Seat, SeatLimits};
 
     /// Time that stands still.
     struct Still;
@@ -234,16 +235,6 @@ pub(super) mod tests {
         fn alarm(&self, _: Duration) -> Watch {
             Watch::new(pending().boxed())
         }
-    }
-
-    struct Mute;
-
-    impl Voice for Mute {
-        fn waiting(&self, _: &str) {}
-        fn held(&self, _: &str, _: Fence) {}
-        fn released(&self, _: &str) {}
-        fn emit(&self, _: &str, _: Vec<(String, String)>) {}
-        fn log(&self, _: LogLevel, _: &str) {}
     }
 
     /// The data of a store without a component, for which no time passes.
@@ -272,7 +263,7 @@ pub(super) mod tests {
         let stand_in = StandIn::open();
         let seat = Arc::new(stand_in.seat(SeatLimits::default()));
         let limits = Limits { calls_per_second: 3, written_per_second: 10, ..Limits::default() };
-        let mut state = state(&seat, Arc::new(Mute), limits);
+        let mut state = state(&seat, Arc::new(Unheard), limits);
         let scope = Arc::clone(&state.surroundings.scope);
         state.begin_writes(1, 10).await.unwrap();
         {

@@ -4,14 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-
 use super::limits::Limits;
 use super::mount::Mount;
 use super::scope::OperationScope;
 use super::witness::Witness;
 use crate::clock::{Boottime, Clock};
-use crate::session::{Event, Fence, Seat, Watch};
+use crate::session::{Fence, Seat, Watch};
 
 /// Everything that one component is given.
 #[derive(Clone)]
@@ -120,6 +118,6 @@ impl TimeAndChance for HostTimeAndChance {
     }
 
     fn alarm(&self, after: Duration) -> Watch {
-        Watch::new(tokio::time::sleep(after).map(|()| Event::Elapsed).boxed())
+        Watch::after(after)
     }
 }

@@ -43,11 +43,6 @@ pub struct Held {
 /// the server sends no event: of four requests that is one.
 const UNWATCHED: Duration = Duration::from_millis(5);
 
-/// Fires when a claim is to be watched that is still held.
-fn soon() -> Watch {
-    Watch::new(tokio::time::sleep(UNWATCHED).map(|()| Event::Elapsed).boxed())
-}
-
 /// Stands for the `czxid` of a znode that was claimed and not found.
 const GONE: i64 = -1;
 
@@ -210,7 +205,7 @@ impl Seat {
         claims.parts.retain(|part| found.iter().all(|(znode, _)| part.path != znode.path));
         let claim = claims.begin();
         for ((Znode { path, czxid, .. }, watch), unwatched) in found.iter_mut().zip(charges) {
-            let watch = watch.take().unwrap_or_else(soon);
+            let watch = watch.take().unwrap_or_else(|| Watch::after(UNWATCHED));
             let (path, claimed) = (path.clone(), self.core.claimed());
             let part = Part::new(path, *czxid, watch, claim, claimed);
             claims.parts.push(Part { unwatched, ..part });

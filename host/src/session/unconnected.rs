@@ -14,7 +14,7 @@ use super::request::{Acl, Reply, Request};
 use super::seat::{Seat, SeatLimits};
 use crate::clock::{Boottime, SystemClock};
 
-/// A seat on no session. Whoever asks the ensemble for something through it waits for ever.
+/// A seat without a session: no request to the ensemble that is made through this seat is ever answered.
 pub fn unconnected() -> Seat {
     let nowhere = Box::new(Nowhere { connection: watch::Sender::new(Connection::Down) });
     // Nothing is created, so there is no work for a janitor.

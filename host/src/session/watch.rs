@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
@@ -58,6 +59,11 @@ impl Watch {
     /// its watches with it, and the participant that waits learns that from the session.
     pub fn new(fired: BoxFuture<'static, Event>) -> Self {
         Watch { fired: fired.shared(), seen: None, claimed_by: Arc::default() }
+    }
+
+    /// No znode's watch: it fires when that time has passed.
+    pub fn after(pause: Duration) -> Self {
+        Watch::new(tokio::time::sleep(pause).map(|()| Event::Elapsed).boxed())
     }
 
     /// Whether a participant of this session and kin claimed the znode while the watch stood.

@@ -116,7 +116,6 @@ async fn a_znode_that_is_gone_when_it_is_read_behind_its_multi_waits_for_no_cont
         reading.struck().await?;
         eventually("the znode", async || Ok(room.admin.stat(&path).await?)).await?;
         room.admin.delete(&path).await?;
-        // No contact from here on.
         // No contact from here on: neither on this connection nor on another one.
         room.proxy.inject(Match::opcode(Opcode::Multi), Action::StallRequests);
         room.proxy.refuse();

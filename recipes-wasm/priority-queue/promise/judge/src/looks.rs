@@ -39,7 +39,7 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) 
     }
 }
 
-/// What is wrong with the item that `peek` answers, or with its answer that there is none.
+/// Why the answer of `peek` is wrong, be it an item or that there is no item; none if it is right.
 fn misshown(
     case: &Case<'_>,
     log: &Log<'_>,
