@@ -6,10 +6,13 @@ use wok_judge::people::Person;
 use wok_judge::{Moment, Violation};
 
 use crate::Case;
-use crate::calls::{Answer, Asked, revision};
+use crate::calls::{Answer, Asked, Call, revision};
 
 /// How long an observer may take to hear of a change, beyond one session timeout without faults.
 const HEARS_US: u64 = 2_000_000;
+
+/// How long a wait may go on after a later revision where nothing disturbs it.
+const UNDISTURBED_US: u64 = 1_000_000;
 
 /// What an observer was told.
 struct Heard<'a> {
@@ -132,7 +135,6 @@ fn check_end(
 
 /// K2: who waits for a later revision is answered one, and is answered when there is one.
 pub(crate) fn check_waits(case: &Case<'_, '_>, id: &'static str, found: &mut Vec<Violation>) {
-    let patience = case.longest_timeout_us.saturating_add(HEARS_US);
     for call in &case.calls {
         let Asked::Wait(after) = call.asked else { continue };
         let wrong = match (&call.answer, call.returned) {
@@ -141,29 +143,38 @@ pub(crate) fn check_waits(case: &Case<'_, '_>, id: &'static str, found: &mut Vec
                 let was = states.any(|state| state.wrote_root && state.revision == *revision);
                 (!was || *revision <= after).then(|| (answered.at, format!("answered {revision}")))
             }
-            (_, Some(_)) => None,
-            (_, None) => {
-                let later = case.states.all().iter().find(|state| state.revision > after);
-                let since = later.and_then(|state| state.made);
-                let from = since.map(|(made, ..)| made.us.max(call.invoked.us));
-                let due = from.and_then(|from| case.faults.due(call.host, from, patience));
-                let person = case.people.person(call.who);
-                let is_over = |due: u64| {
-                    let ended = person.and_then(|person| person.end);
-                    ended.is_some_and(|end| end.when().us <= due) || has_left(case, call.who, due)
-                };
-                due.filter(|due| !is_over(*due)).and_then(|due| {
-                    let at = case.history.partition_point(|entry| entry.at_us <= due);
-                    (at < case.history.len()).then(|| (at, "not answered".to_owned()))
-                })
-            }
+            _ => None,
         };
-        let Some((at, what)) = wrong else { continue };
+        let late = || goes_on(case, call, after).map(|at| (at, "not answered".to_owned()));
+        let Some((at, what)) = wrong.or_else(late) else { continue };
         let who = call.who;
         let sentence =
             format!("participant {who} waits for a revision after {after}: it is {what}");
         found.push(Violation::new(id, at, sentence).involving([call.invoked.at]).by([who]));
     }
+}
+
+/// Where a wait goes on though there has been a later revision for long enough, whatever ends the wait
+/// afterwards.
+fn goes_on(case: &Case<'_, '_>, call: &Call<'_>, after: i64) -> Option<usize> {
+    let later = case.states.all().iter().find(|state| state.revision > after)?;
+    let (made, ..) = later.made?;
+    let from = made.us.max(call.invoked.us);
+    let soon = from.saturating_add(UNDISTURBED_US);
+    let due = match case.is_spared(call.host, from, soon) {
+        true => soon,
+        false => {
+            let patience = case.longest_timeout_us.saturating_add(HEARS_US);
+            case.faults.due(call.host, from, patience)?
+        }
+    };
+    let person = case.people.person(call.who);
+    let ended = person.and_then(|person| person.end);
+    let is_over = call.returned.is_some_and(|returned| returned.us <= due)
+        || ended.is_some_and(|end| end.when().us <= due)
+        || has_left(case, call.who, due);
+    let at = case.history.partition_point(|entry| entry.at_us <= due);
+    (!is_over && at < case.history.len()).then_some(at)
 }
 
 /// Whether the participant was asked to leave by then, or its session was lost.
