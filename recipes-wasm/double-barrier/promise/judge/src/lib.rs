@@ -5,9 +5,11 @@
 //! | D1 | `entering` | somebody enters though its round had never as many members at one moment as make one, or by the opening of another round |
 //! | D2 | `leaving` | somebody leaves while another member of its round is there, or goes on waiting when all are gone |
 //! | D3 | `crowds` | more enter a round than make one, or as many as make one wait and nobody enters |
+//! | D4 | `burials` | who enters by a new generation leaves one behind that nobody is in any more |
 //! | M7 | `leftovers` | a member outlives a call that ended without entering |
 //! | H1 | `polling` | a member that waits asks the ensemble again and again |
 
+mod burials;
 mod crowds;
 mod entering;
 mod leaving;
@@ -50,6 +52,7 @@ impl Judge for BarrierJudge {
         ),
         ("D2", "nobody leaves before all of its round have finished, and everybody does then"),
         ("D3", "no more enter a round than make one, and those who can make one do"),
+        ("D4", "who makes a new generation and enters leaves none behind that nobody is in"),
         ("M7", "no member outlives a call that ended without entering"),
         ("H1", "a member that waits asks again only when a round opens or a member goes"),
     ];
@@ -70,6 +73,7 @@ impl Judge for BarrierJudge {
         leaving::check(&case, &rounds, "D2", &mut found);
         crowds::check(&case, &rounds, self.size, "D3", &mut found);
         turns::check_refusals(&case, "D3", &mut found);
+        burials::check(&case, &rounds, "D4", &mut found);
         leftovers::check(&case, &rounds, "M7", &mut found);
         polling::check(&case, "H1", &mut found);
         first_of_each(found)

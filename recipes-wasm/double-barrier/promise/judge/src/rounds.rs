@@ -11,6 +11,16 @@ use wok_judge::{Case, Moment};
 pub(super) struct Rounds<'a> {
     all: Vec<Round<'a>>,
     by_path: BTreeMap<&'a str, usize>,
+    /// The persistent znodes that are there, by path. Those that get members are generations.
+    created: BTreeMap<&'a str, Created>,
+}
+
+/// When a znode was created.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Created {
+    pub(super) when: Moment,
+    /// Who has asked for it, if that can be known.
+    pub(super) asker: Option<ParticipantId>,
 }
 
 /// A generation: a znode whose ephemeral children are members.
@@ -18,6 +28,10 @@ pub(super) struct Rounds<'a> {
 pub(super) struct Round<'a> {
     /// The path of the generation.
     pub(super) path: &'a str,
+    /// None where the history begins later.
+    pub(super) created: Option<Created>,
+    /// When it went.
+    pub(super) deleted: Option<Moment>,
     /// When its data were set for the first time, and what they are since.
     pub(super) opened: Option<(Moment, &'a [u8])>,
     /// Its members, in the order of their creation.
@@ -63,7 +77,7 @@ impl<'a> Round<'a> {
     }
 }
 
-/// A host call under way that may create a member.
+/// A host call under way that may create a znode.
 struct Creating<'a> {
     who: ParticipantId,
     number: u64,
@@ -86,8 +100,9 @@ impl<'a> Rounds<'a> {
                 What::HostCallAnswered { number, .. } => {
                     creating.retain(|it| it.number != *number);
                 }
-                What::Txn { zxid, changes, .. } => {
-                    rounds.commit(Moment::of(at, entry), *zxid, changes, &creating);
+                What::Txn { zxid, session, changes } => {
+                    let now = Moment::of(at, entry);
+                    rounds.commit(now, (*zxid, *session), changes, &creating);
                 }
                 _ => {}
             }
@@ -111,32 +126,40 @@ impl<'a> Rounds<'a> {
     fn commit(
         &mut self,
         now: Moment,
-        czxid: i64,
+        (czxid, session): (i64, i64),
         changes: &'a [Change],
         creating: &[Creating<'_>],
     ) {
+        let asker = |path: &String| {
+            let mut asking =
+                creating.iter().filter(|it| it.session == session && it.paths.contains(path));
+            let only = asking.next().filter(|_| asking.next().is_none());
+            only.map(|asking| asking.who)
+        };
         for change in changes {
             match change {
                 Change::Created { path, ephemeral_owner: 0, .. } => {
                     // It begins anew, whatever was there before.
                     self.by_path.remove(path.as_str());
+                    self.created.insert(path, Created { when: now, asker: asker(path) });
                 }
                 Change::Created { path, ephemeral_owner, .. } => {
                     let Some((parent, _)) = split(path) else { continue };
-                    let mut asking = creating
-                        .iter()
-                        .filter(|it| it.session == *ephemeral_owner && it.paths.contains(path));
-                    let asker = asking.next().filter(|_| asking.next().is_none());
                     self.round(parent).members.push(Member {
                         path,
                         czxid,
                         session: *ephemeral_owner,
                         created: now,
                         deleted: None,
-                        asker: asker.map(|asker| asker.who),
+                        asker: asker(path),
                     });
                 }
                 Change::Deleted { path } => {
+                    self.created.remove(path.as_str());
+                    let round = self.by_path.get(path.as_str());
+                    if let Some(round) = round.and_then(|round| self.all.get_mut(*round)) {
+                        round.deleted = Some(now);
+                    }
                     let Some((parent, _)) = split(path) else { continue };
                     let round = self.by_path.get(parent).and_then(|round| self.all.get_mut(*round));
                     let mut members =
@@ -156,7 +179,14 @@ impl<'a> Rounds<'a> {
     #[allow(clippy::indexing_slicing, reason = "the number is that of one of them")]
     fn round(&mut self, path: &'a str) -> &mut Round<'a> {
         let number = *self.by_path.entry(path).or_insert_with(|| {
-            self.all.push(Round { path, opened: None, members: Vec::new() });
+            let created = self.created.get(path).copied();
+            self.all.push(Round {
+                path,
+                created,
+                deleted: None,
+                opened: None,
+                members: Vec::new(),
+            });
             self.all.len() - 1
         });
         &mut self.all[number]

@@ -52,10 +52,25 @@ impl Barrier {
         self
     }
 
+    /// It calls, and has the next generation and its znode in that created.
+    fn come_first(&mut self, who: u32) -> &mut Self {
+        self.generation += 1;
+        let path = self.path();
+        self.story.invoke(who, "enter").ask(who, "multi", &path);
+        self.story.commit(session(who), vec![created(&path, 0)]).answer_ask(who, None);
+        self.join(who)
+    }
+
     /// It calls and has its znode created.
     fn come(&mut self, who: u32) -> &mut Self {
+        self.story.invoke(who, "enter");
+        self.join(who)
+    }
+
+    /// Its znode is created.
+    fn join(&mut self, who: u32) -> &mut Self {
         let path = self.member(who);
-        self.story.invoke(who, "enter").ask(who, "pipeline", &path);
+        self.story.ask(who, "pipeline", &path);
         self.story.commit(session(who), vec![created(&path, session(who))]);
         self.fences.insert(who, self.story.newest_zxid().unsigned_abs());
         self.story.answer_ask(who, None);
@@ -102,6 +117,13 @@ impl Barrier {
     /// It has left.
     fn left(&mut self, who: u32) -> &mut Self {
         self.story.answer(who, NOTHING);
+        self
+    }
+
+    /// The generation goes.
+    fn bury(&mut self) -> &mut Self {
+        let path = self.path();
+        self.story.commit(session(1), vec![Change::Deleted { path }]);
         self
     }
 
@@ -251,6 +273,22 @@ fn d3_who_is_turned_away_without_a_fault_is_rejected() {
     barrier.story.invoke(1, "enter");
     barrier.story.answer(1, Outcome::Err { value: json!("over-limit"), holds: false });
     check(&barrier, "D3");
+}
+
+#[test]
+fn d4_a_round_that_is_over_and_left_behind_is_rejected() {
+    for is_buried in [true, false] {
+        let mut barrier = Barrier::new();
+        barrier.round().finish(1).finish(2).left(1).left(2);
+        if is_buried {
+            barrier.bury();
+        }
+        barrier.come_first(1).come(2).open(&[1, 2]).enter(1).enter(2);
+        match is_buried {
+            true => assert_eq!(judge(&barrier), []),
+            false => assert_breaks(&judge(&barrier), &["D4"]),
+        }
+    }
 }
 
 #[test]
