@@ -4,14 +4,15 @@
 //! wok itself is stopped or killed. So a second process, the *guardian* (this binary, executed
 //! again), starts the command and ends it: in order when wok says so, and at once when the last
 //! deadline it heard of has passed or wok lets go of the channel between them, by whatever death.
+//! A third one, the *keeper*, ends what a guardian leaves that is killed itself.
 //!
 //! | process | file | what it does |
 //! |---|---|---|
 //! | wok | this one | [`Guardian`]: tells the deadlines, waits for the outcome |
+//! | keeper | `keeper` | starts the guardian, and when that is gone kills what was left to it |
 //! | guardian | `watchdog` acts, `plan` decides | a process group of its own, all signals blocked, one thread |
-//! | keeper | `keeper` | where there are control groups: kills the command's when the guardian is gone |
 //! | stage before the command | `launch` | asks the kernel to be killed with the guardian, then becomes the command |
-//! | command | | leads a process group, and is alone in its control group |
+//! | command | | leads a process group, and is alone in its control group where it can have one |
 //!
 //! `record` is what travels between them, `tree` finds descendants, `cgroup` makes control groups,
 //! `deadman` gives up a guardian that does not act, `family` and `traces` are how wok finds what a
@@ -24,19 +25,20 @@
 //! - What a command leaves in the background ends with it: it would outlive the claim. It gets the
 //!   stop signal and, after the stop-timeout, is killed.
 //! - A guardian that is killed takes the command's first process with it. The rest become children
-//!   of wok, if wok has called [`adopt_orphans`], and wok kills them; otherwise wok finds them by
-//!   their control group, by their process group and by the mark in their environment.
-//! - A guardian that is stopped is continued by wok.
-//! - Where the command has a control group, wok and the guardian may both be stopped or killed: the
-//!   kernel's timer ends a guardian that did not act, and the keeper kills the group.
+//!   of the keeper, which kills them. wok does as well, in case the keeper cannot.
+//! - Guardians and keepers that are stopped are continued by wok.
+//! - wok and the guardian may both be stopped or killed: the kernel's timer ends a guardian that did
+//!   not act, and the keeper kills the command.
+//! - If the keeper and the guardian are killed, the command's processes become children of wok, if
+//!   wok has called [`adopt_orphans`], and wok kills them; otherwise wok finds them by their control
+//!   group, by their process group and by the mark in their environment.
 //! - A stop-timeout is at most half of the time up to the first deadline.
 //!
 //! What does not:
 //! - A command that gains other privileges (`sudo`) cannot be killed without them, except through
 //!   a control group, so `wait` does not complete.
-//! - Without a control group, nobody is left to act if wok and the guardian are both killed, or
-//!   both stopped, or the guardian is killed while wok is stopped. A death of the guardian takes
-//!   the command's first process along even then.
+//! - Nobody is left to act if wok, the guardian and the keeper are all stopped or killed. The
+//!   command's first process ends even then: with the guardian, or at the deadline.
 //! - If the whole machine freezes, only the fence protects.
 
 mod cgroup;
@@ -102,6 +104,7 @@ pub fn main_if_asked() -> Option<ExitCode> {
     match name.to_str()? {
         watchdog::NAME => Some(watchdog::main(arguments)),
         keeper::NAME => Some(keeper::main(arguments)),
+        keeper::KEEPS => Some(keeper::main_of_keeper(arguments)),
         launch::NAME => Some(launch::main(arguments)),
         _ => None,
     }
@@ -127,18 +130,12 @@ pub enum GuardianError {
 pub struct Guardian {
     /// Only for its readiness: the socket keeps record boundaries, as a datagram one does.
     channel: UnixDatagram,
-    id: Option<Pid>,
+    keeper_id: Option<Pid>,
     /// wok's process group, where the command may have the terminal.
     home: Option<Pid>,
     stop_timeout: Duration,
-    helpers: tokio::sync::Mutex<Helpers>,
+    keeper: tokio::sync::Mutex<Child>,
     state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct Helpers {
-    guardian: Child,
-    keeper: Option<Child>,
 }
 
 #[derive(Debug)]
@@ -165,8 +162,8 @@ impl State {
 }
 
 impl Guardian {
-    /// Starts a guardian, which starts the command. The claim ends at `deadline` if the guardian
-    /// hears no more.
+    /// Starts a keeper, which starts a guardian, which starts the command. The claim ends at
+    /// `deadline` if the guardian hears no more.
     ///
     /// That the command itself cannot be executed is an [`Outcome`]. Needs a tokio runtime.
     ///
@@ -190,34 +187,39 @@ impl Guardian {
         };
         record::hand_over(&channel, stdin.as_fd()).map_err(io::Error::from)?;
         let mark = Uuid::new_v4().to_string();
-        let (cgroup, keeper) = confine(&mark, &channel).unzip();
-        let mut traces =
-            Traces { cgroup, guardian: None, mark, group: None, session: tree::own_session()? };
+        let session = tree::own_session()?;
+        let cgroup = Cgroup::create(&mark);
         let arguments = Arguments {
             deadline,
             stop_timeout,
             stop_signal,
             home,
-            mark: traces.mark.clone(),
-            cgroup: traces.cgroup.clone(),
+            mark: mark.clone(),
+            cgroup: cgroup.clone(),
             command: words,
         };
         // Not by its path: that may lead to a newer binary, which speaks another protocol.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(watchdog::SHOWN).arg(watchdog::NAME).args(arguments.write());
+        command.arg0(keeper::SHOWN).arg(keeper::NAME).args(arguments.write());
         command.envs(descriptors::memo());
         command.envs(env);
         // A group of its own: who kills or stops the whole of wok's job does not reach it.
         command.stdin(Stdio::from(theirs)).process_group(0).kill_on_drop(false);
-        let guardian = family().start(&mut command)?;
-        let id = family::id(&guardian);
-        traces.guardian = id;
+        let started = family().start(&mut command);
+        let keeper = started.inspect_err(|_| {
+            if let Some(cgroup) = &cgroup {
+                cgroup.remove();
+            }
+        })?;
+        let keeper_id = family::id(&keeper);
+        let traces =
+            Traces { cgroup, keeper: keeper_id, guardian: None, mark, group: None, session };
         Ok(Self {
             channel,
-            id,
+            keeper_id,
             home,
             stop_timeout,
-            helpers: tokio::sync::Mutex::new(Helpers { guardian, keeper }),
+            keeper: tokio::sync::Mutex::new(keeper),
             state: Mutex::new(State {
                 deadline,
                 ends_by: None,
@@ -268,9 +270,10 @@ impl Guardian {
         state.ends_by = Some(state.ends_by.map_or(end, |before| before.min(end)));
     }
 
-    /// The guardian's process id, for logs.
+    /// The guardian's process id, for logs; none until [`wait`](Self::wait) has heard of it, and
+    /// none once the guardian is dead.
     pub fn id(&self) -> Option<u32> {
-        self.id.and_then(|id| u32::try_from(id.as_raw_pid()).ok())
+        self.state().traces.guardian.and_then(|id| u32::try_from(id.as_raw_pid()).ok())
     }
 
     /// Which processes of the command were alive when wok itself last tried to kill them, which it
@@ -310,21 +313,38 @@ impl Guardian {
         outcome
     }
 
-    /// Takes the statuses of guardian and keeper, so that no zombie stays. The command is gone.
+    /// Waits for the ends of guardian and keeper, so that no zombie stays. The command is gone, and
+    /// they have nothing left to do.
     async fn dismiss_helpers(&self) {
-        let mut helpers = self.helpers.lock().await;
-        if let Some(keeper) = &mut helpers.keeper {
-            let id = family::id(keeper);
-            // It has nothing left to do, and may be stopped. An error: it has ended.
-            let _ = keeper.kill().await;
-            family().forget(id);
+        let mut keeper = self.keeper.lock().await;
+        let status = loop {
+            tokio::select! {
+                biased;
+                // Losing this branch loses nothing: the status stays with the child.
+                status = keeper.wait() => break status,
+                // A timer only: nothing to lose.
+                () = sleep(LOOK) => self.wake_helpers(),
+            }
+        };
+        family().forget(self.keeper_id);
+        let guardian = self.state().traces.guardian;
+        if !status.is_ok_and(|status| status.success()) {
+            // It was killed, so the guardian's status is left to wok.
+            while family().is_about_to_end(guardian) {
+                wake(guardian);
+                sleep(SWEEP.0).await;
+            }
         }
-        // It has reported or died.
-        let _ = helpers.guardian.wait().await;
-        family().forget(self.id);
+        self.forget_guardian();
         if let Some(cgroup) = &self.state().traces.cgroup {
             cgroup.remove();
         }
+    }
+
+    /// It is no more, so its number may be given to another process.
+    fn forget_guardian(&self) {
+        let guardian = self.state().traces.guardian.take();
+        family().forget(guardian);
     }
 
     /// Reads what the guardian said. None: nothing final yet; none within: it is no more.
@@ -340,6 +360,13 @@ impl Guardian {
                 }
             });
             match heard {
+                Ok(Received::Record(Report::Guardian(id))) => {
+                    let guardian = Pid::from_raw(id);
+                    if let Some(guardian) = guardian {
+                        family().welcome(guardian);
+                    }
+                    self.state().traces.guardian = guardian;
+                }
                 Ok(Received::Record(Report::Group(group))) => {
                     self.state().traces.group = Some(group);
                 }
@@ -353,7 +380,7 @@ impl Guardian {
     /// Looks after the guardian: what it has not been told, whether it was stopped, whether it acts.
     fn look(&self) {
         self.send_unsent();
-        self.wake_guardian();
+        self.wake_helpers();
         let now = Boottime::now();
         let mut state = self.state();
         state.next_look = Instant::now() + LOOK;
@@ -367,12 +394,12 @@ impl Guardian {
         self.kill();
     }
 
-    /// A user who stopped the guardian did not mean the command to outlive its claim.
-    fn wake_guardian(&self) {
-        if let Some(id) = self.id {
-            // Its status is not taken before it reported, so the number is still its own.
-            let _ = kill_process(id, Signal::CONT);
-        }
+    /// A user who stopped them did not mean the command to outlive its claim.
+    fn wake_helpers(&self) {
+        // The keeper's status is not taken yet, so the number is still its own. The guardian's is
+        // taken when it has ended, which is heard at once.
+        wake(self.keeper_id);
+        wake(self.state().traces.guardian);
     }
 
     /// Kills the command in the guardian's place, once; answers whether all of it was gone.
@@ -387,8 +414,10 @@ impl Guardian {
         is_gone
     }
 
-    /// Kills the command of a dead guardian. The kernel killed its first process already.
+    /// Kills the command of a dead guardian, as the keeper does unless it is dead or stopped itself.
+    /// The kernel killed the command's first process already.
     async fn stand_in(&self) -> Outcome {
+        self.forget_guardian();
         // Once more after nothing was found: what a look missed was born of one that it killed.
         let (mut clean, mut pause) = (0, SWEEP.0);
         while clean < 2 {
@@ -450,21 +479,10 @@ impl Guardian {
     }
 }
 
-/// A control group for a command, and its keeper, whose line goes to the guardian through the
-/// channel. None where there are no such groups; the command then goes without.
-fn confine(mark: &str, channel: &UnixDatagram) -> Option<(Cgroup, Child)> {
-    let cgroup = Cgroup::create(mark)?;
-    let kept = record::channel().map_err(io::Error::from).and_then(|(line, theirs)| {
-        let keeper = keeper::start(&cgroup, theirs)?;
-        record::hand_over(channel, line.as_fd())?;
-        Ok(keeper)
-    });
-    match kept {
-        Ok(keeper) => Some((cgroup, keeper)),
-        Err(error) => {
-            tracing::warn!(%error, "a command runs without a keeper of its control group");
-            cgroup.remove();
-            None
-        }
+/// Continues a process that somebody has stopped.
+fn wake(process: Option<Pid>) {
+    if let Some(id) = process {
+        // An error: it has ended.
+        let _ = kill_process(id, Signal::CONT);
     }
 }

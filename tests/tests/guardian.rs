@@ -20,7 +20,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
@@ -145,6 +145,14 @@ impl Guarded {
 
     fn guardian(&self) -> Pid {
         Pid::from_raw(self.hear("guardian").parse().unwrap()).unwrap()
+    }
+
+    /// The guardian, and its keeper.
+    fn helpers(&self) -> (Pid, Pid) {
+        let guardian = self.guardian();
+        let status = fs::read_to_string(format!("/proc/{guardian}/status")).unwrap();
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap();
+        (guardian, Pid::from_raw(parent.trim().parse().unwrap()).unwrap())
     }
 
     fn deadline(&self) -> Boottime {
@@ -327,16 +335,40 @@ fn the_whole_tree_dies_with_its_guardian() {
 }
 
 #[test]
-fn the_command_dies_with_its_guardian_though_wok_is_stopped() {
-    let guarded =
-        Guarded::run(HELD, &script("echo ready >&9\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done"));
-    assert_eq!(guarded.hear_from_tree(), "ready");
+fn the_whole_tree_dies_with_its_guardian_though_wok_is_stopped() {
+    let guarded = Guarded::stubborn(HELD);
     let guardian = guarded.guardian();
     guarded.signal_wok(Signal::STOP);
     kill_process(guardian, Signal::KILL).unwrap();
     guarded.tree_is_gone();
     guarded.signal_wok(Signal::CONT);
     guarded.end("Killed(GuardianDied)", 76);
+}
+
+#[test]
+fn the_whole_tree_dies_with_its_guardian_whatever_became_of_the_keeper() {
+    for signal in [Signal::STOP, Signal::KILL] {
+        let mut guarded = Guarded::stubborn(HELD);
+        let (guardian, keeper) = guarded.helpers();
+        kill_process(keeper, signal).unwrap();
+        guarded.assert_wok_runs();
+        kill_process(guardian, Signal::KILL).unwrap();
+        guarded.tree_is_gone();
+        guarded.end("Killed(GuardianDied)", 76);
+    }
+}
+
+#[test]
+fn a_command_is_stopped_in_order_whatever_became_of_the_keeper() {
+    let text = "trap 'exit 3' TERM\necho ready >&9\nwhile [ -e \"$LOG\" ]; do sleep 0.02; done";
+    for signal in [Signal::STOP, Signal::KILL] {
+        let guarded = Guarded::run(HELD, &script(text));
+        assert_eq!(guarded.hear_from_tree(), "ready");
+        let (_, keeper) = guarded.helpers();
+        kill_process(keeper, signal).unwrap();
+        guarded.signal_wok(Signal::TERM);
+        guarded.end("Exited(3)", 3);
+    }
 }
 
 #[test]
@@ -358,21 +390,44 @@ fn a_stopped_guardian_does_not_hold_up_an_ordered_stop() {
 #[test]
 fn who_looks_for_wok_by_name_does_not_find_its_guardian() {
     let guarded = Guarded::stubborn(HELD);
-    let guardian = guarded.guardian().as_raw_pid();
-    let comm = fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap();
-    let arguments = fs::read_to_string(format!("/proc/{guardian}/cmdline")).unwrap();
-    assert!(!comm.contains("wok"), "{comm}");
-    assert!(!arguments.split('\0').next().unwrap().contains("wok"), "{arguments}");
+    let (guardian, keeper) = guarded.helpers();
+    for helper in [guardian, keeper] {
+        let comm = fs::read_to_string(format!("/proc/{helper}/comm")).unwrap();
+        let arguments = fs::read_to_string(format!("/proc/{helper}/cmdline")).unwrap();
+        assert!(!comm.contains("wok"), "{comm}");
+        assert!(!arguments.split('\0').next().unwrap().contains("wok"), "{arguments}");
+    }
+    guarded.signal_wok(Signal::USR2);
+    guarded.end("Killed(Ordered)", 76);
+}
+
+/// Whoever looks for processes by the words of a command finds its guardian, and not who is left
+/// to act when that is killed.
+#[test]
+fn a_keeper_does_not_show_the_commands_words() {
+    let guarded = Guarded::stubborn(HELD);
+    let (guardian, keeper) = guarded.helpers();
+    let shows_words = |pid: Pid| {
+        fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("live leader")
+    };
+    assert!(shows_words(guardian));
+    // It may be about to forget them still.
+    let begun = Instant::now();
+    while shows_words(keeper) {
+        assert!(begun.elapsed() < HANG, "the keeper shows the command's words");
+        std::thread::yield_now();
+    }
     guarded.signal_wok(Signal::USR2);
     guarded.end("Killed(Ordered)", 76);
 }
 
 #[test]
-fn signals_that_end_others_do_not_end_the_guardian() {
+fn signals_that_end_others_end_neither_the_guardian_nor_the_keeper() {
     let mut guarded = Guarded::stubborn(HELD);
-    let guardian = guarded.guardian();
+    let (guardian, keeper) = guarded.helpers();
     for signal in [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::USR1] {
         kill_process(guardian, signal).unwrap();
+        kill_process(keeper, signal).unwrap();
     }
     guarded.assert_wok_runs();
     guarded.signal_wok(Signal::USR2);

@@ -1,9 +1,9 @@
 //! The children of this process: the helpers that it started, and the orphans that came to it.
 //!
 //! A guardian is the subreaper of its command, so what the command starts stays below the guardian.
-//! When the guardian alone is killed, its children go to the next subreaper above. If that is wok,
-//! they are found whatever they did to their session, group and environment, and if it is not, some
-//! are not.
+//! When the guardian is killed, its children go to the next subreaper above, which is the keeper.
+//! When the keeper is killed as well, they go to wok if wok is a subreaper, and are found whatever
+//! they did to their session, group and environment. If it is none, some are not.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,19 +21,20 @@ static FAMILY: Mutex<Family> = Mutex::new(Family { helpers: BTreeSet::new(), ado
 /// What is known of the children of this process.
 #[derive(Debug)]
 pub(super) struct Family {
-    /// Guardians, and what else guards a command.
+    /// Keepers, and the guardians that they have started. A guardian whose keeper was killed is an
+    /// orphan, too, if this process adopts them.
     helpers: BTreeSet<i32>,
     adopts: bool,
 }
 
-/// Has the orphans of commands come to this process when a guardian is killed, so that all of them
-/// are found and killed.
+/// Has the orphans of commands come to this process when a guardian and its keeper are killed, so
+/// that all of them are found and killed.
 ///
 /// This is a property of the whole process (`PR_SET_CHILD_SUBREAPER`), and of a child that this
 /// process did not start as a guardian it is taken for granted that it belonged to a command. So
 /// this is for a program like `wok` that starts nothing else. A program that embeds this library
 /// and starts processes of its own leaves it alone: where control groups cannot be made, a command
-/// whose guardian is killed is then found by its process group and by its environment only.
+/// whose guardian and keeper are killed is then found by its process group and environment only.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -55,6 +56,11 @@ impl Family {
         let child = command.spawn()?;
         self.helpers.extend(id(&child).map(Pid::as_raw_pid));
         Ok(child)
+    }
+
+    /// A guardian, which its keeper has started, has said who it is.
+    pub(super) fn welcome(&mut self, guardian: Pid) {
+        self.helpers.insert(guardian.as_raw_pid());
     }
 
     /// The helper's status was taken: its number may be given to another process.
@@ -84,6 +90,12 @@ impl Family {
                 let _ = kill_process(child, Signal::KILL);
             }
         }
+    }
+
+    /// Whether a guardian whose keeper was killed has yet to end. If it has ended as a child of this
+    /// process, its status is taken.
+    pub(super) fn is_about_to_end(&self, guardian: Option<Pid>) -> bool {
+        guardian.is_some_and(|it| matches!(waitpid(Some(it), WaitOptions::NOHANG), Ok(None)))
     }
 
     /// Takes the status of an orphan that has ended.

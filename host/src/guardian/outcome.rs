@@ -71,7 +71,7 @@ impl std::fmt::Display for KillReason {
 impl From<Report> for Option<Outcome> {
     fn from(report: Report) -> Self {
         Some(match report {
-            Report::Group(_) => return None,
+            Report::Guardian(_) | Report::Group(_) => return None,
             Report::NotStarted(errno) => Outcome::NotStarted(Errno::from_raw_os_error(errno)),
             Report::Exited(code) => Outcome::Exited(code),
             Report::Signaled(signal) => Outcome::Signaled(signal),

@@ -32,6 +32,8 @@ pub(super) enum Order {
 /// From the guardian to wok.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
+    /// The guardian has this process id. It says so before all else.
+    Guardian(i32),
     /// The command leads this process group.
     Group(i32),
     /// The command could not be executed, for this errno.
@@ -101,6 +103,7 @@ impl Record for Order {
 impl Record for Report {
     fn encode(self) -> Packet {
         match self {
+            Report::Guardian(pid) => pack_int(b'W', pid),
             Report::Group(pid) => pack_int(b'P', pid),
             Report::NotStarted(errno) => pack_int(b'N', errno),
             Report::Exited(code) => pack_int(b'E', code),
@@ -112,6 +115,7 @@ impl Record for Report {
 
     fn decode(packet: Packet) -> Option<Self> {
         Some(match unpack(packet) {
+            (b'W', pid) => Report::Guardian(int(pid)),
             (b'P', pid) => Report::Group(int(pid)),
             (b'N', errno) => Report::NotStarted(int(errno)),
             (b'E', code) => Report::Exited(int(code)),
@@ -219,6 +223,7 @@ mod tests {
             assert_eq!(hear(&guardian), Received::Record(order));
         }
         for report in [
+            Report::Guardian(4_194_303),
             Report::Group(4_194_303),
             Report::NotStarted(2),
             Report::Exited(255),

@@ -14,8 +14,10 @@ use super::tree::{self, Process};
 pub(super) struct Traces {
     /// The command's control group, if it could have one.
     pub(super) cgroup: Option<Cgroup>,
-    /// The guardian, whose descendants they are as long as it lives. Once it is dead, they are
-    /// orphans of wok's, if wok adopts them.
+    /// The keeper, whose descendants they are as long as it lives. Once it is dead and the guardian
+    /// as well, they are orphans of wok's, if wok adopts them.
+    pub(super) keeper: Option<Pid>,
+    /// The guardian, once it has said who it is and as long as it lives.
     pub(super) guardian: Option<Pid>,
     /// The value of [`tree::MARK`] in their environment.
     pub(super) mark: String,
@@ -35,8 +37,8 @@ impl Traces {
         family.kill_orphans();
         let all = tree::processes()?;
         let orphans = all.iter().filter(|it| family.is_orphan(it)).map(|it| it.pid);
-        let kin: HashSet<Pid> =
-            tree::with_descendants(&all, orphans.chain(self.guardian)).collect();
+        let roots = orphans.chain(self.keeper).chain(self.guardian);
+        let kin: HashSet<Pid> = tree::with_descendants(&all, roots).collect();
         let line = [tree::MARK.as_bytes(), b"=", self.mark.as_bytes()].concat();
         let mut alive = Vec::new();
         for process in &all {

@@ -60,6 +60,14 @@ pub(super) fn signal_descendants(signal: Signal) {
     }
 }
 
+/// Kills every descendant once.
+pub(super) fn kill_descendants() {
+    for child in children() {
+        let _ = kill_process(child, Signal::KILL);
+    }
+    signal_descendants(Signal::KILL);
+}
+
 /// The direct children of this process's first thread, among them descendants that lost their
 /// parents, without a look at the rest of the machine.
 ///

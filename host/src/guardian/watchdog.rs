@@ -16,8 +16,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group,
-    set_child_subreaper, wait,
+    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group, set_child_subreaper, wait,
 };
 use rustix::time::Timespec;
 
@@ -55,8 +54,7 @@ pub(super) struct Arguments {
     pub(super) stop_signal: Signal,
     /// wok's process group, if it has a number here and the command may have the terminal.
     pub(super) home: Option<Pid>,
-    /// The command's control group, if it can have one. A keeper's line then comes through the
-    /// channel as well.
+    /// The command's control group, if it can have one.
     pub(super) cgroup: Option<Cgroup>,
     /// What the command's processes are found by if this one is no more.
     pub(super) mark: String,
@@ -80,7 +78,8 @@ impl Arguments {
         words.chain([cgroup.unwrap_or_default()]).chain(self.command).collect()
     }
 
-    fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
+    /// As [`write`](Self::write) gave them.
+    pub(super) fn read(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut word = || words.next()?.into_string().ok();
         Some(Self {
             deadline: Boottime::from_nanos(word()?.parse().ok()?),
@@ -135,7 +134,8 @@ struct Watchdog {
     launching: Option<OwnedFd>,
     child_signals: SignalFd,
     terminal: Option<Terminal>,
-    guarded_group: Option<GuardedGroup>,
+    cgroup: Option<Cgroup>,
+    deadman: Deadman,
     /// The command's group, and the pid of its leader.
     group: Pid,
     leader: Leader,
@@ -149,11 +149,8 @@ impl Watchdog {
     /// Starts the command; none if its time is over before it began.
     fn start(arguments: Arguments) -> io::Result<Option<Self>> {
         let channel = io::stdin().as_fd().try_clone_to_owned()?;
+        record::tell(&channel, Report::Guardian(getpid().as_raw_pid()))?;
         let stdin = record::take_over(&channel)?;
-        let mut guarded_group = match arguments.cgroup {
-            Some(cgroup) => Some(GuardedGroup::new(cgroup, record::take_over(&channel)?)?),
-            None => None,
-        };
         set_child_subreaper(Some(getpid()))?;
         // Without /proc no descendant would ever be found: better not to start.
         tree::descendants()?;
@@ -172,6 +169,9 @@ impl Watchdog {
             record::tell(&channel, Report::DeadlinePassed)?;
             return Ok(None);
         }
+        // Before there is a command that this process could leave behind.
+        let mut deadman = Deadman::new()?;
+        deadman.wind_up(arguments.deadline);
         let plan = Plan::new(Boottime::now(), arguments.deadline, arguments.stop_timeout);
         let launching = match launch::start(&arguments.command, &arguments.mark, place) {
             Ok(launching) => launching,
@@ -183,7 +183,7 @@ impl Watchdog {
         };
         let group = launching.leader;
         // Where the group does not take it, the command is guarded without one.
-        guarded_group = guarded_group.filter(|it| it.cgroup.add(group.as_raw_pid()).is_ok());
+        let cgroup = arguments.cgroup.filter(|it| it.add(group.as_raw_pid()).is_ok());
         // Before the command does anything: wok must be able to end it without the guardian.
         record::tell(&channel, Report::Group(group.as_raw_pid()))?;
         launching.go_on(stdin)?;
@@ -192,7 +192,8 @@ impl Watchdog {
             launching: Some(launching.channel),
             child_signals,
             terminal,
-            guarded_group,
+            cgroup,
+            deadman,
             group,
             leader: Leader::Running,
             not_started: None,
@@ -206,13 +207,11 @@ impl Watchdog {
     fn watch(&mut self) {
         loop {
             self.hear_orders();
-            if let Some(guarded) = &mut self.guarded_group {
-                guarded.deadman.wind_up(self.plan.next_sign_of_life(Boottime::now()));
-            }
             self.hear_launch();
             let children = self.reap();
             // Decided before the end is told: it may come too late to count as the command's own.
             let due = self.plan.due(Boottime::now(), self.leader_has_ended());
+            self.deadman.wind_up(self.plan.next_sign_of_life(Boottime::now()));
             if children == Children::Gone {
                 return self.finish();
             }
@@ -310,15 +309,12 @@ impl Watchdog {
     }
 
     fn kill(&mut self) {
-        if let Some(guarded) = &self.guarded_group {
-            guarded.cgroup.kill();
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
         }
         // The group first: that is one atomic step, so none of it forks its way out.
         self.signal_group(Signal::KILL);
-        for child in tree::children() {
-            let _ = kill_process(child, Signal::KILL);
-        }
-        tree::signal_descendants(Signal::KILL);
+        tree::kill_descendants();
         self.sweep = (self.sweep * 2).min(SWEEP.1);
     }
 
@@ -358,20 +354,6 @@ impl Watchdog {
             // Three records in a lifetime fit; if wok is gone, there is nobody to tell.
             let _ = record::tell(channel, report);
         }
-    }
-}
-
-/// The command's control group, and who kills it when this process does not.
-struct GuardedGroup {
-    cgroup: Cgroup,
-    deadman: Deadman,
-    /// Closes with this process, which the keeper sees.
-    _keeper: OwnedFd,
-}
-
-impl GuardedGroup {
-    fn new(cgroup: Cgroup, keeper: OwnedFd) -> io::Result<Self> {
-        Ok(GuardedGroup { cgroup, deadman: Deadman::new()?, _keeper: keeper })
     }
 }
 

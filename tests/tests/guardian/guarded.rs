@@ -1,7 +1,7 @@
 //! The wok side of the guardian's tests, as a process of its own that a test can stop and kill.
 //!
-//! `wok-guarded <deadline-ms> <stop-timeout-ms> once|extend <log> <command>...` prints `guardian
-//! <pid>`, `deadline <nanos>` and at the end `outcome <...>`, and appends `gone` to the log when
+//! `wok-guarded <deadline-ms> <stop-timeout-ms> once|extend <log> <command>...` prints `deadline
+//! <nanos>`, `guardian <pid>` and at the end `outcome <...>`, and appends `gone` to the log when
 //! the guardian says that nothing is left. TERM asks for a stop, USR2 for a kill, USR1 is
 //! forwarded. Exits with the outcome's code, or 76 if the claim was over.
 
@@ -55,16 +55,22 @@ async fn run() -> Result<Outcome> {
         attendance: Attendance::Attended,
     };
     let guardian = Guardian::spawn(command, until)?;
-    say(&format!("guardian {}", guardian.id().context("it has no pid")?))?;
     say(&format!("deadline {}", until.as_nanos()))?;
     let mut heartbeat = interval(Duration::from_millis(20));
+    let mut id = None;
     let outcome = loop {
+        if id.is_none() {
+            id = guardian.id();
+            id.map_or(Ok(()), |id| say(&format!("guardian {id}")))?;
+        }
         tokio::select! {
             outcome = guardian.wait() => break outcome,
             _ = term.recv() => guardian.stop(),
             _ = usr1.recv() => guardian.signal(Signal::USR1),
             _ = usr2.recv() => guardian.kill_now(),
-            _ = heartbeat.tick(), if extends => guardian.extend(Boottime::now() + deadline),
+            _ = heartbeat.tick() => if extends {
+                guardian.extend(Boottime::now() + deadline);
+            },
         }
     };
     let log = Path::new(&log);
