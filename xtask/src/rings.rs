@@ -15,10 +15,11 @@ use crate::setup::{self, Purpose};
 use crate::{process, stop, workspace};
 
 mod failures;
-mod namespaces;
+mod needs;
 mod summary;
 
 use failures::Failures;
+use needs::{Need, Tests};
 use summary::Figures;
 
 /// How many minutes all parts together may take. They are to take less than an hour, together with what
@@ -30,9 +31,6 @@ const REAL: &str = "wok-tests";
 
 /// The test of recipes in simulation.
 const SIMULATION: &str = "simulation";
-
-/// The test that cuts servers off from each other, which takes network namespaces.
-const PARTITION: &str = "partition";
 
 /// A test of another package that needs one.
 const REAL_TEST: (&str, &str) = ("wok-embedded", "hand_over");
@@ -70,8 +68,9 @@ impl Ring {
         }
     }
 
-    /// The targets of the ring. The packages are always all, so that nothing is compiled twice.
-    fn targets(self) -> Result<Vec<String>> {
+    /// The targets of the ring, less programs that lack something. The packages are always all, so
+    /// that nothing is compiled twice.
+    fn targets(self, missing: &[Missing]) -> Result<Vec<String>> {
         let is_real = |package: &str, test: &str| package == REAL || (package, test) == REAL_TEST;
         let ring_of = |package: &str, test: &str| match test {
             _ if is_real(package, test) => Self::Real,
@@ -81,7 +80,7 @@ impl Ring {
         let mut targets: Vec<String> = workspace::integration_tests()?
             .into_iter()
             .filter(|(package, test)| ring_of(package, test) == self)
-            .filter(|(_, test)| test != PARTITION || namespaces::are_to_be_had().is_ok())
+            .filter(|(_, test)| !missing.iter().any(|(need, _)| need.is_whole_program(test)))
             .map(|(_, test)| format!("--test={test}"))
             .collect();
         if self == Self::Units {
@@ -90,6 +89,9 @@ impl Ring {
         Ok(targets)
     }
 }
+
+/// What this machine lacks, and why.
+type Missing = (Need, anyhow::Error);
 
 /// Some part failed; everything there is to say about it is printed.
 #[derive(Debug)]
@@ -134,14 +136,13 @@ pub(crate) fn test(arguments: &Arguments) -> Result<()> {
     };
     let mut rows = vec![part("set-up", |_| setup::make_ready(Purpose::Test))?];
     rows.push(part("build", |_| build(deadline))?);
+    // Looked for once: what is left out and what is said to be left out are the same.
+    let missing = needs::missing();
     for ring in rings {
         // The same command runs although its build failed: it says so in its own figures.
-        rows.push(part(ring.title(), |told| play(*ring, deadline, told))?);
-        if matches!(ring, Ring::Real)
-            && let Err(why) = namespaces::are_to_be_had()
-        {
-            rows.push(not_played(&why));
-        }
+        rows.push(part(ring.title(), |told| play(*ring, &missing, deadline, told))?);
+        let of_the_ring = missing.iter().filter(|(need, _)| need.rings.contains(ring));
+        rows.extend(of_the_ring.map(|(need, why)| not_played(need, why)));
     }
     conclude(&rows)
 }
@@ -158,10 +159,10 @@ fn part(title: &str, body: impl FnOnce(&mut Told) -> Result<()>) -> Result<Row> 
     Ok(Row { title: title.to_owned(), took: started.elapsed(), told, outcome })
 }
 
-/// What only root can play is said loudly where it is not played, and passes nowhere for it.
-fn not_played(why: &anyhow::Error) -> Row {
-    let title = "partitions: NOT PLAYED".to_owned();
-    progress::wrong(&format!("{title}: {why:#}; run as root to have them played"));
+/// What a machine cannot play is said loudly where it is not played.
+fn not_played(need: &Need, why: &anyhow::Error) -> Row {
+    let title = format!("{}: NOT PLAYED", need.title);
+    progress::wrong(&format!("{title}: {why:#}; to have it played, {}", need.remedy));
     Row { title, took: Duration::ZERO, told: Told::default(), outcome: Ok(()) }
 }
 
@@ -174,18 +175,26 @@ fn build(deadline: Instant) -> Result<()> {
     Ok(())
 }
 
-fn play(ring: Ring, deadline: Instant, told: &mut Told) -> Result<()> {
+fn play(ring: Ring, missing: &[Missing], deadline: Instant, told: &mut Told) -> Result<()> {
     progress::heading(ring.title());
     let mut cargo = workspace::cargo();
-    cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast"]).args(ring.targets()?);
+    cargo
+        .args(["test", "--profile=ci", "--workspace", "--no-fail-fast"])
+        .args(ring.targets(missing)?);
     // Built along with the tests, so the tests need not ask for it.
     cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok"));
+    cargo.arg("--");
+    for (need, _) in missing {
+        if let Tests::Module(name) = need.tests {
+            cargo.arg(format!("--skip={name}::"));
+        }
+    }
     match ring {
         Ring::Units => {}
         // What was simulated: coverage, and what each mutant was caught by.
-        Ring::Simulation => drop(cargo.args(["--", "--show-output"])),
+        Ring::Simulation => drop(cargo.arg("--show-output")),
         // Most of the time they wait: for a session to end, a server to start, a command to be killed.
-        Ring::Real => drop(cargo.args(["--", "--test-threads=4"])),
+        Ring::Real => drop(cargo.arg("--test-threads=4")),
     }
     cargo_test(cargo, deadline, told)?;
     if matches!(ring, Ring::Units) {

@@ -11,7 +11,7 @@ use crate::workspace::QUESTION;
 ///
 /// # Errors
 /// There are none to be had here; the error says why.
-pub(super) fn are_to_be_had() -> Result<()> {
+pub(super) fn can_be_made() -> Result<()> {
     let name = format!("wok-probe-{}", std::process::id());
     ip(&["netns", "add", &name])?;
     ip(&["netns", "del", &name])
