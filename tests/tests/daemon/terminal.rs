@@ -1,5 +1,7 @@
 //! Ctrl-C at a daemon in a terminal: one is enough, whatever the daemon is at.
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use tokio::net::TcpListener;
 use wok_tests::admin::Admin;
@@ -10,6 +12,10 @@ use wok_tests::zookeeper;
 use super::{Daemon, leads, polite};
 
 const CTRL_C: &str = "\x03";
+
+/// What the config says.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+const SESSION_TIMEOUT: Duration = Duration::from_secs(4);
 
 impl Daemon {
     /// Starts it as the foreground job of a terminal, into which [`Running::write`] types.
@@ -28,6 +34,21 @@ async fn has_ended_in_order(running: &Running) -> Result<()> {
     let ended = running.ended().await?;
     assert_eq!(ended.code(), Some(0), "{ended:?}");
     running.tree_gone().await
+}
+
+/// Types Ctrl-C at a daemon that runs a command. Its end, in order and with nothing left, takes the
+/// command's stop-timeout at the most, and besides less than the end of a session that nobody closes.
+async fn ctrl_c_ends_it_in_time(running: &mut Running) -> Result<()> {
+    let typed = Instant::now();
+    running.write(CTRL_C)?;
+    has_ended_in_time(running, typed).await
+}
+
+async fn has_ended_in_time(running: &Running, typed: Instant) -> Result<()> {
+    has_ended_in_order(running).await?;
+    let took = typed.elapsed();
+    assert!(took < STOP_TIMEOUT + SESSION_TIMEOUT, "it ended {took:?} after Ctrl-C");
+    Ok(())
 }
 
 #[tokio::test]
@@ -67,8 +88,7 @@ async fn ctrl_c_ends_a_daemon_that_holds_and_stops_its_command_first() -> Result
     let daemon = Daemon::new(server.address(), &root, &polite(&order, "it"))?;
     let mut running = daemon.start_in_a_terminal()?;
     leads(&order, "it", 1).await?;
-    running.write(CTRL_C)?;
-    has_ended_in_order(&running).await?;
+    ctrl_c_ends_it_in_time(&mut running).await?;
     let labels = order.labels()?;
     assert!(labels.len() == 2 && labels[1] == "it stops", "asked once, and run once: {labels:?}");
     let admin = Admin::connect(server.address()).await?;
@@ -88,10 +108,11 @@ async fn ctrl_c_while_a_daemon_stops_changes_nothing() -> Result<()> {
     let daemon = Daemon::new(server.address(), &root, &stubborn)?;
     let mut running = daemon.start_in_a_terminal()?;
     leads(&order, "it", 1).await?;
+    let typed = Instant::now();
     running.write(CTRL_C)?;
     order.wait_for("it is asked").await?;
     running.write(CTRL_C)?;
-    has_ended_in_order(&running).await?;
+    has_ended_in_time(&running, typed).await?;
     assert_eq!(order.labels()?.len(), 2, "{:?}", order.labels()?);
     Ok(())
 }
@@ -113,6 +134,5 @@ async fn a_daemons_command_reads_nothing_and_leaves_the_terminal_alone() -> Resu
     let mut running = daemon.start_in_a_terminal()?;
     order.wait_for("nothing to read").await?;
     assert_eq!(order.labels()?, ["in the background", "nothing to read"]);
-    running.write(CTRL_C)?;
-    has_ended_in_order(&running).await
+    ctrl_c_ends_it_in_time(&mut running).await
 }
