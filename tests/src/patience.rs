@@ -1,5 +1,5 @@
-//! Waiting for facts. The only times in the tests are the bounds here, which stop a hang; they say
-//! nothing about how long anything should take.
+//! Waiting for facts. The bound of a wait stops a hang; it says nothing about how long anything should
+//! take.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -9,6 +9,10 @@ use anyhow::{Result, anyhow};
 /// How long a fact may keep a test waiting: far beyond what a loaded machine needs, also to compile a
 /// recipe; short enough to fail before a user who runs the tests gives up.
 pub const PATIENCE: Duration = Duration::from_secs(180);
+
+/// What is promised at once takes less than this on a busy machine, too. wok waits for longer
+/// wherever it waits by default.
+pub const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// How often a fact is looked for that nothing announces.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

@@ -7,9 +7,13 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+use std::time::{Duration, Instant};
+
 use anyhow::Result;
 use serde_json::Value;
+use wok_tests::patience::AT_ONCE;
 use wok_tests::process::{Program, Running, Signal};
+use wok_tests::proxy::Proxy;
 use wok_tests::zookeeper::{self, Options, Server};
 
 /// Nobody listens there.
@@ -52,9 +56,29 @@ async fn a_lock_waits_for_a_server_that_starts_later_and_says_so_once() -> Resul
     Ok(())
 }
 
+/// A server that has come up already, behind a port that opens late: how long a server takes to start
+/// is the machine's affair.
+#[tokio::test]
+async fn by_default_a_lock_waits_for_a_server_that_comes_five_seconds_late() -> Result<()> {
+    let proxy = Proxy::start(zookeeper::shared().await.address())?;
+    proxy.refuse();
+    let lock = lock(proxy.address(), &[])?.start()?;
+    lock.wait_for_text("trying for 15s (--connect-timeout)").await?;
+    // tidy: how late the server comes, of a promise of time.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    proxy.welcome();
+    let ended = lock.ended().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    assert_eq!(ended.stdout, "held at last\n");
+    assert_eq!(ended.stderr.matches("trying for").count(), 1, "{}", ended.stderr);
+    Ok(())
+}
+
 #[tokio::test]
 async fn with_no_patience_it_is_told_at_once_and_with_some_when_that_is_over() -> Result<()> {
+    let begun = Instant::now();
     let ended = lock(NOWHERE, &["--connect-timeout", "0s"])?.run().await?;
+    assert!(begun.elapsed() < AT_ONCE, "told after {:?}", begun.elapsed());
     assert_eq!(ended.code(), Some(69), "{ended:?}");
     assert!(!ended.stderr.contains("trying"), "{}", ended.stderr);
 
