@@ -160,7 +160,9 @@ fn a_disk_with_less_room_than_the_log_grows_by_is_used_to_its_end() {
     let failure = server.failure();
     assert!(failure.contains("No space left on device"), "{failure}");
     assert!(failure.contains("make room on its disk"), "{failure}");
-    server.stop();
+    let said = server.stop();
+    let warning = "the disk is nearly full: make room on it, or the server ends when it is";
+    assert!(said.contains(warning), "{said}");
     std::fs::remove_file(filler).unwrap();
     let server = Process::start_with(&disk, setup);
     check_nodes(&server.address, (0..answered).map(|number| format!("a-{number}")).collect());
@@ -188,7 +190,10 @@ fn connections_leave_the_files_their_descriptors() {
         assert!(begun.elapsed() < PATIENCE, "there is room for others again");
         client.call(OpCode::Ping, |_| {});
     }
-    server.stop();
+    let said = server.stop();
+    let warning = "more connections are refused: the data needs the open files that are left; raise \
+                   their limit (`ulimit -n`)";
+    assert!(said.contains(warning), "{said}");
     let server = Process::start_with(scratch.path(), setup);
     check_nodes(&server.address, (0..100).map(|number| number.to_string()).collect());
     server.stop();

@@ -23,6 +23,8 @@ fn serve_if_this_process_is_told_to() {
         preallocation: std::env::var(PREALLOCATION).unwrap().parse().unwrap(),
         ..ServerOptions::for_tests()
     };
+    let warnings = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
+    warnings.with_ansi(false).without_time().init();
     let say = |what: &str, text: &str| {
         std::io::stdout().write_all(format!("\n{what}{text}\n").as_bytes()).unwrap();
     };
@@ -52,6 +54,8 @@ pub(crate) struct Process {
     pub(crate) address: String,
     /// Kept open: it has more to say when it ends.
     output: BufReader<ChildStdout>,
+    /// What was read of it.
+    heard: String,
 }
 
 /// How a server is set up.
@@ -90,14 +94,26 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let address = said(&mut output, SAYS);
-        Process { child, address, output }
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut process = Process { child, address: String::new(), output, heard: String::new() };
+        process.address = process.hear(SAYS);
+        process
     }
 
     /// Waits until the server has ended by itself, and tells why.
     pub(crate) fn failure(&mut self) -> String {
-        said(&mut self.output, FAILED)
+        self.hear(FAILED)
+    }
+
+    /// The rest of the next line that begins like this.
+    fn hear(&mut self, what: &str) -> String {
+        loop {
+            let before = self.heard.len();
+            assert_ne!(self.output.read_line(&mut self.heard).unwrap(), 0, "it says {what:?}");
+            if let Some(rest) = self.heard[before..].trim_end().strip_prefix(what) {
+                return rest.to_owned();
+            }
+        }
     }
 
     /// Refuses the server to write a file beyond so many bytes; `None` is no limit.
@@ -106,10 +122,12 @@ impl Process {
         prlimit(Some(pid), Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     }
 
-    /// Lets the server end as it should.
-    pub(crate) fn stop(mut self) {
+    /// Lets the server end as it should; answers all that it has said, its warnings included.
+    pub(crate) fn stop(mut self) -> String {
         drop(self.child.stdin.take());
+        self.output.read_to_string(&mut self.heard).unwrap();
         assert!(self.child.wait().unwrap().success());
+        std::mem::take(&mut self.heard)
     }
 
     /// As `kill -9` does.
@@ -124,17 +142,5 @@ impl Drop for Process {
         // Both fail only if it has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
-    }
-}
-
-/// The rest of the next line that begins like this.
-fn said(output: &mut BufReader<ChildStdout>, what: &str) -> String {
-    let mut line = String::new();
-    loop {
-        line.clear();
-        assert_ne!(output.read_line(&mut line).unwrap(), 0, "it says {what:?}");
-        if let Some(rest) = line.trim_end().strip_prefix(what) {
-            return rest.to_owned();
-        }
     }
 }

@@ -64,7 +64,7 @@ impl Running {
 
     fn end(self, end: End) {
         match (self, end) {
-            (Running::Wok(wok), End::Stop) => wok.stop(),
+            (Running::Wok(wok), End::Stop) => drop(wok.stop()),
             (Running::Wok(wok), End::Kill) => wok.kill(),
             (Running::Apache(apache), End::Stop) => apache.stop(),
             (Running::Apache(apache), End::Kill) => apache.kill(),
