@@ -119,7 +119,7 @@ fn a_log_that_was_cut_is_refused_at_every_byte_and_its_remedy_gives_up_no_more_t
 }
 
 #[test]
-fn a_log_without_its_beginning_is_refused_as_apache_refuses_it() {
+fn a_log_without_its_beginning_is_refused() {
     let log = log();
     for bytes in [&log.bytes[..0], &log.bytes[..7], &log.bytes[..15], &[0; 4096]] {
         fs::write(&log.path, bytes).unwrap();
