@@ -1,11 +1,14 @@
 //! What ends an app's participant: its connection, its process, its lease. Nothing else's.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result};
+use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 use wok::clock::Boottime;
 use wok_tests::admin::Admin;
 use wok_tests::api::{Client, Events, serve};
-use wok_tests::patience::{eventually, within};
+use wok_tests::patience::eventually;
 use wok_tests::process::{Program, Running, Signal};
 use wok_tests::zookeeper;
 
@@ -19,6 +22,12 @@ const STREAMS: usize = 1_000;
 
 /// Apps that are processes of their own.
 const PROCESSES: usize = 20;
+
+/// How long the host may take to notice that an app has ended.
+const NOTICED_WITHIN: Duration = Duration::from_secs(1);
+
+/// Requests that are sent at a time: a listener's queue has room for more.
+const AT_A_TIME: usize = 50;
 
 /// A curl that joins and follows.
 fn curl(client: &Client, recipe: &str, body: &Value) -> Program {
@@ -68,7 +77,10 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
     }
     parent.wait_for_text("answered").await?;
     assert_eq!(apps(&client).await?.len(), STREAMS + PROCESSES + 1);
+    let admin = Admin::connect(server.address()).await?;
+    let group = format!("{}/workers", serving.root);
     // Every other one goes: streams are closed, processes killed with no time for anything.
+    let killed = Instant::now();
     let mut number = 0;
     streams.retain(|_| {
         number += 1;
@@ -78,15 +90,16 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
         processes.into_iter().enumerate().partition(|(number, _)| number % 2 == 1);
     dead.iter().try_for_each(|(_, (_, running))| running.signal(Signal::KILL))?;
     parent.signal(Signal::KILL)?;
-    let expected = streams.len() + alive.len();
-    within("the dead to be gone", async {
-        while apps(&client).await?.len() != expected {}
-        anyhow::Ok(())
-    })
-    .await??;
     let mut left: Vec<String> = streams.iter().map(|(name, _)| name.clone()).collect();
     left.extend(alive.iter().map(|(_, (name, _))| name.clone()));
     left.sort();
+    let gone_without_a_word = until_so_many(&admin, &group, left.len()).await? - killed;
+    // Exactly theirs, in ZooKeeper and for the host.
+    assert_eq!(admin.children(&group).await?, left);
+    eventually("the dead to be listed no more", async || {
+        Ok((apps(&client).await?.len() == left.len()).then_some(()))
+    })
+    .await?;
     assert_eq!(apps(&client).await?, left);
     // The child lives, and has the connection; that keeps nothing.
     assert!(std::path::Path::new(&format!("/proc/{child}")).exists(), "the child is gone");
@@ -95,10 +108,38 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
         let line = events.until("alive").await.map_err(|error| error.context(name.clone()))?;
         assert_eq!(line["dropped"], Value::Null, "{name}");
     }
-    let admin = Admin::connect(server.address()).await?;
-    let group = format!("{}/workers", serving.root);
-    admin.wait_children(&group, "the dead to be gone", |all| all.len() >= expected).await?;
+    // How long so many ends take on this machine, as busy as it is: of those that ask for it.
+    let list = client.get("/v1/participants").await?.body["participants"].clone();
+    let ids = list.as_array().unwrap().iter().map(|it| it["participant"].as_str().unwrap());
+    let paths: Vec<String> = ids.map(|id| format!("/v1/participants/{id}")).collect();
+    let (asked, client) = (Instant::now(), &client);
+    stream::iter(paths.iter().map(anyhow::Ok))
+        .try_for_each_concurrent(AT_A_TIME, |path| async move {
+            let ended = client.ask("DELETE", path, &Value::Null).await?;
+            assert_eq!(ended.status, 204, "{path}: {ended:?}");
+            Ok(())
+        })
+        .await?;
+    let gone_when_asked = until_so_many(&admin, &group, 0).await? - asked;
+    assert!(
+        gone_without_a_word <= gone_when_asked * 2 + NOTICED_WITHIN,
+        "{} ended within {gone_without_a_word:?} of their deaths, and {} within \
+         {gone_when_asked:?} of being asked to",
+        STREAMS + PROCESSES + 1 - left.len(),
+        left.len()
+    );
     Ok(())
+}
+
+/// Waits until a directory has so many children; answers when.
+async fn until_so_many(admin: &Admin, directory: &str, count: usize) -> Result<Instant> {
+    // Asked rather than watched: each answer to a watch would list a thousand names.
+    eventually("as many children as there should be", async || {
+        let stat = admin.stat(directory).await?;
+        let children = stat.map_or(0, |stat| stat.num_children);
+        Ok((usize::try_from(children)? == count).then(Instant::now))
+    })
+    .await
 }
 
 /// Joins, forks a child that keeps the connection open, and stays until it is killed.
