@@ -295,6 +295,59 @@ async fn no_deadline_is_told_beyond_a_lease_and_a_lease_that_has_passed_stays_so
     Ok(())
 }
 
+/// How often an app renews that is well ahead of its lease.
+const RENEW_EVERY: Duration = Duration::from_millis(200);
+
+/// Renews until two leases have passed since a deadline that was told; answers the latest that was told.
+async fn outlive(client: &Client, app: &str, held: &Value, lease: Duration) -> Result<u64> {
+    let lease = u64::try_from(lease.as_millis())?;
+    let (first, mut told) = (deadline(held)?, deadline(held)?);
+    let mut ticks = tokio::time::interval(RENEW_EVERY);
+    while now_ms() < first + 2 * lease {
+        ticks.tick().await;
+        let renewed = client.ask("PUT", &format!("{app}/lease"), &Value::Null).await?;
+        assert_eq!(renewed.status, 200, "{renewed:?}");
+        assert_eq!(renewed.body["held"]["fence"], held["held"]["fence"], "{renewed:?}");
+        told = told.max(deadline(&renewed.body)?);
+    }
+    Ok(told)
+}
+
+#[tokio::test]
+async fn who_renews_outlives_the_first_lease_and_ends_when_nobody_renews_any_more() -> Result<()> {
+    const LEASE: Duration = Duration::from_secs(3);
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let acquire = json!({ "call": "acquire" });
+    // Without a stream.
+    let (app, held) = hold_detached(&client, "3s").await?;
+    let mut next = client.stream("/v1/recipes/orders/join", &acquire).await?;
+    next.until("waiting").await?;
+    let mut beside = client.follow("GET", &format!("{app}/events"), &Value::Null).await?;
+    let told = outlive(&client, &app, &held, LEASE).await?;
+    let now = next.until("held").await?;
+    assert!(now_ms() >= told, "the next one holds at {}, and the app may until {told}", now_ms());
+    assert!(now["fence"].as_u64() > held["held"]["fence"].as_u64(), "{held} {now}");
+    assert_eq!(beside.until("ended").await?["how"], "left");
+    drop(next);
+    // With one, which stays open: the lease ends the participant all the same.
+    let leased = json!({ "call": "acquire", "lease": "3s" });
+    let mut stream = client.stream("/v1/recipes/orders/join", &leased).await?;
+    let id = stream.until("joined").await?["participant"].as_str().context("an id")?.to_owned();
+    stream.until("held").await?;
+    let app = format!("/v1/participants/{id}");
+    let held = client.get(&app).await?.body;
+    let mut next = client.stream("/v1/recipes/orders/join", &acquire).await?;
+    next.until("waiting").await?;
+    let told = outlive(&client, &app, &held, LEASE).await?;
+    next.until("held").await?;
+    assert!(now_ms() >= told, "the next one holds at {}, and the app may until {told}", now_ms());
+    let ended = stream.until("ended").await?;
+    assert!(ended["message"].as_str().is_some_and(|it| it.contains("lease")), "{ended}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_daemon_that_stops_keeps_what_an_app_without_a_stream_was_told() -> Result<()> {
     let server = zookeeper::shared().await;
