@@ -4,4 +4,4 @@ mod client;
 mod serving;
 
 pub use client::{Answer, Client, Events};
-pub use serving::{Serving, Setting, serve, serve_as};
+pub use serving::{Serving, Setting, serve, serve_as, serve_by_way_of};

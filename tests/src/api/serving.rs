@@ -46,6 +46,18 @@ pub async fn serve(connect: &str, api: &str, recipes: &str) -> Result<Serving> {
 /// # Errors
 /// It does not start.
 pub async fn serve_as(setting: Setting<'_>, recipes: &str) -> Result<Serving> {
+    serve_by_way_of(setting, recipes, |wok| wok).await
+}
+
+/// The same, with a daemon that another program becomes, or has as its child.
+///
+/// # Errors
+/// It does not start.
+pub async fn serve_by_way_of(
+    setting: Setting<'_>,
+    recipes: &str,
+    way: impl FnOnce(Program) -> Program,
+) -> Result<Serving> {
     let Setting { connect, root, api } = setting;
     let (directory, root) =
         (scratch::dir()?, root.map_or_else(zookeeper::unique_path, str::to_owned));
@@ -55,13 +67,14 @@ pub async fn serve_as(setting: Setting<'_>, recipes: &str) -> Result<Serving> {
          [api]\nsocket = \"wok.sock\"\n{api}\n\n{recipes}\n"
     );
     std::fs::write(&config, text)?;
-    let serving = Serving { daemon: run(&config)?, root, directory, socket };
+    let daemon = way(run(&config)?).start()?;
+    let serving = Serving { daemon, root, directory, socket };
     serving.until_ready().await?;
     Ok(serving)
 }
 
-fn run(config: &Path) -> Result<Running> {
-    Program::wok()?.args([Path::new("run"), config]).start()
+fn run(config: &Path) -> Result<Program> {
+    Ok(Program::wok()?.args([Path::new("run"), config]))
 }
 
 impl Serving {
@@ -70,7 +83,7 @@ impl Serving {
     /// # Errors
     /// It does not start.
     pub async fn restart(&mut self) -> Result<()> {
-        self.daemon = run(&self.directory().join("wok.toml"))?;
+        self.daemon = run(&self.directory().join("wok.toml"))?.start()?;
         self.until_ready().await
     }
 

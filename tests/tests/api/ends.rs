@@ -7,7 +7,7 @@ use futures_util::{TryStreamExt, stream};
 use serde_json::{Value, json};
 use wok::clock::Boottime;
 use wok_tests::admin::Admin;
-use wok_tests::api::{Client, Events, serve};
+use wok_tests::api::{Client, Events, Setting, serve, serve_by_way_of};
 use wok_tests::patience::eventually;
 use wok_tests::process::{Program, Running, Signal};
 use wok_tests::zookeeper;
@@ -188,15 +188,18 @@ async fn an_app_that_is_stopped_keeps_what_it_holds_unless_it_has_a_lease() -> R
     Ok(())
 }
 
+/// What has `unshare` start a program in a PID namespace of its own. A user that is not root needs a user
+/// namespace for it.
+const APART: [&str; 6] =
+    ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
 #[tokio::test]
 async fn an_app_of_another_pid_namespace_ends_with_its_connection() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
     let inside = curl(&client, "orders", &json!({ "call": "acquire" }));
-    // A user that is not root needs a user namespace for it.
-    let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
-    let inside = inside.by_way_of("unshare", unshare).start()?;
+    let inside = inside.by_way_of("unshare", APART).start()?;
     let held = inside.wait_for_text("\"event\":\"held\"").await?;
     let held: Value = serde_json::from_str(&held.text)?;
     inside.signal(Signal::KILL)?;
@@ -204,6 +207,51 @@ async fn an_app_of_another_pid_namespace_ends_with_its_connection() -> Result<()
     let next = next.until("held").await?;
     assert!(next["fence"].as_u64() > held["fence"].as_u64(), "{held} {next}");
     Ok(())
+}
+
+/// The other way round: the daemon has no number of the app's process, and no handle of it.
+#[tokio::test]
+async fn a_daemon_that_cannot_see_its_apps_goes_by_their_connections_and_leases() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let setting = Setting { connect: server.address(), root: None, api: "" };
+    let recipes = format!("{LOCK}\n{GROUP}");
+    let serving = serve_by_way_of(setting, &recipes, |wok| wok.by_way_of("unshare", APART)).await?;
+    let client = serving.client();
+    // A child of this one keeps the connection, and with it the participant.
+    let parent = Program::new("python3").args(["-c", PARENT]).arg(serving.socket()).start()?;
+    let child = parent.wait_for_text("child ").await?.text.replace("child ", "");
+    parent.wait_for_text("answered").await?;
+    let list = client.get("/v1/participants").await?.body;
+    assert_eq!(list["participants"][0]["pid"], Value::Null, "the daemon sees the app: {list}");
+    parent.signal(Signal::KILL)?;
+    parent.exit().await?;
+    // Killed, this one has nobody who keeps the connection.
+    let app = curl(&client, "orders", &json!({ "call": "acquire", "app": "killed" })).start()?;
+    app.wait_for_text("\"event\":\"held\"").await?;
+    let mut next = client
+        .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
+        .await?;
+    next.until("waiting").await?;
+    app.signal(Signal::KILL)?;
+    next.until("held").await?;
+    drop(next);
+    // Of a lease nothing need be seen.
+    let (leased, held) = hold_detached(&client, "2s").await?;
+    let renewed = client.ask("PUT", &format!("{leased}/lease"), &Value::Null).await?;
+    assert_eq!(renewed.status, 200, "{renewed:?}");
+    let told = deadline(&held)?.max(deadline(&renewed.body)?);
+    let mut next = client
+        .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
+        .await?;
+    next.until("held").await?;
+    assert!(now_ms() >= told, "the next one holds at {}, and the app may until {told}", now_ms());
+    // All that time the child has kept what its parent had joined.
+    assert_eq!(apps(&client).await?, ["next", "parent"]);
+    Program::new("kill").arg(&child).run().await?;
+    eventually("the child's connection to end", async || {
+        Ok((apps(&client).await? == ["next"]).then_some(()))
+    })
+    .await
 }
 
 #[tokio::test]
