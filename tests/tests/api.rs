@@ -19,6 +19,8 @@ mod losses;
 mod refusals;
 #[path = "api/slow_readers.rs"]
 mod slow_readers;
+#[path = "api/ways.rs"]
+mod ways;
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;

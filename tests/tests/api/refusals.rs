@@ -7,72 +7,43 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
-use wok_tests::api::{Serving, serve};
-use wok_tests::patience::eventually;
-use wok_tests::process::Program;
-use wok_tests::{scratch, zookeeper};
+use serde_json::{Value, json};
+use wok_tests::api::{Client, serve};
+use wok_tests::patience::{PATIENCE, eventually};
+use wok_tests::process::{Program, Stream};
+use wok_tests::zookeeper;
 
+use super::ways::{Body, TOKEN, Way, ask, endpoints, exchange, over_tcp};
 use super::{LOCK, idle};
 
-/// Every path and method. What stands for a recipe and an operation is there; the participant is not.
-const PATHS: &[(&str, &str)] = &[
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
-    ("GET", "/v1/host"),
-    ("GET", "/v1/openapi.json"),
-    ("GET", "/v1/events"),
-    ("GET", "/v1/logs"),
-    ("GET", "/v1/recipes"),
-    ("GET", "/v1/recipes/orders"),
-    ("POST", "/v1/recipes/orders/join"),
-    ("POST", "/v1/recipes/orders/call/contenders"),
-    ("GET", "/v1/participants"),
-    ("GET", "/v1/participants/0"),
-    ("DELETE", "/v1/participants/0"),
-    ("GET", "/v1/participants/0/events"),
-    ("PUT", "/v1/participants/0/lease"),
-    ("DELETE", "/v1/participants/0/operation"),
-    ("POST", "/v1/participants/0/release"),
-];
-
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-
-/// A daemon that is served over TCP as well, and where.
-async fn over_tcp(more: &str) -> Result<(Serving, String, tempfile::TempDir)> {
-    let server = zookeeper::shared().await;
-    let directory = scratch::dir()?;
-    let token = directory.path().join("token");
-    std::fs::write(&token, format!("{TOKEN}\n"))?;
-    std::fs::set_permissions(&token, std::fs::Permissions::from_mode(0o600))?;
-    let api = format!("http = \"127.0.0.1:0\"\ntoken-file = \"{}\"", token.display());
-    let serving = serve(server.address(), &format!("{api}\n{more}"), LOCK).await?;
-    let line = serving.daemon.wait_for_text("served over TCP").await?.text;
-    let address = line.split("127.0.0.1:").nth(1).context("the address")?;
-    let port: String = address.chars().take_while(char::is_ascii_digit).collect();
-    Ok((serving, format!("127.0.0.1:{port}"), directory))
+/// A participant that holds, and that nobody who is refused changes.
+struct Bystander {
+    id: String,
+    held: Value,
 }
 
-/// Sends a request's bytes, and reads the status and the error of the answer.
-fn ask(stream: &mut (impl Read + Write), request: &str) -> Result<(u16, String)> {
-    let mut answer = Vec::new();
-    // A server that refuses may close before all is sent; what it said is there to be read.
-    let sent = stream.write_all(request.as_bytes());
-    let read = sent.and_then(|()| stream.read_to_end(&mut answer));
-    let read = read.or_else(|_| stream.read_to_end(&mut answer));
-    let answer = String::from_utf8(answer)?;
-    let status = answer.split(' ').nth(1).with_context(|| format!("{read:?}: {answer:?}"))?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_default();
-    // RFC 9110, sections 15.5.2 and 15.5.6.
-    for (with, header) in [("401", "www-authenticate: Bearer"), ("405", "allow: ")] {
-        assert!(status != with || head.contains(header), "{head}");
+impl Bystander {
+    /// One that has joined over TCP, so that callers of either way may manage it.
+    fn over_tcp(address: &str) -> Result<Bystander> {
+        let body = "{\"call\":\"acquire\",\"detached\":true,\"lease\":\"1h\"}";
+        let length = body.len();
+        let request = format!(
+            "POST /v1/recipes/orders/join HTTP/1.1\r\n{}Connection: close\r\n\
+             Content-Length: {length}\r\n\r\n{body}",
+            Way::Tcp(address).head()
+        );
+        let (status, joined) = exchange(&mut TcpStream::connect(address)?, &request)?;
+        anyhow::ensure!(status == 201, "{status} {joined}");
+        let id = joined["participant"].as_str().context("an id")?.to_owned();
+        Ok(Bystander { id, held: joined["held"].clone() })
     }
-    let start = body.find('{').with_context(|| answer.clone())?;
-    let mut values = serde_json::Deserializer::from_str(&body[start..]).into_iter::<Value>();
-    let body = values.next().context("a body")??;
-    let error = body["error"].as_str().with_context(|| body.to_string())?;
-    assert!(body["message"].as_str().is_some_and(|it| !it.is_empty()), "{body}");
-    Ok((status.parse()?, error.to_owned()))
+
+    async fn must_be_unchanged(&self, client: &Client) -> Result<()> {
+        let seen = client.get(&format!("/v1/participants/{}", self.id)).await?.body;
+        assert_eq!((&seen["state"], &seen["operation"]), (&json!("held"), &Value::Null), "{seen}");
+        assert_eq!(seen["held"]["fence"], self.held["fence"], "{seen}");
+        Ok(())
+    }
 }
 
 #[track_caller]
@@ -85,8 +56,9 @@ fn check_tcp(address: &str, request: &str, status: u16, error: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn over_tcp_nothing_passes_without_the_token_the_host_and_the_absence_of_a_page() -> Result<()>
 {
-    let (_serving, address, _directory) = over_tcp("").await?;
-    for (method, path) in PATHS {
+    let (serving, address, _directory) = over_tcp("").await?;
+    let bystander = Bystander::over_tcp(&address)?;
+    for (method, path, _) in endpoints(&bystander.id) {
         let head = |host: &str, more: &str| {
             format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{more}\r\n")
         };
@@ -104,28 +76,111 @@ async fn over_tcp_nothing_passes_without_the_token_the_host_and_the_absence_of_a
          Authorization: Bearer {TOKEN}\r\n\r\n"
     );
     check_tcp(&address, &request, 404, "not-found");
-    Ok(())
+    bystander.must_be_unchanged(&serving.client()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_in_a_browser_is_refused_on_the_socket_as_well() -> Result<()> {
-    let server = zookeeper::shared().await;
-    let serving = serve(server.address(), "", LOCK).await?;
-    for (method, path) in PATHS {
+    let (serving, address, _directory) = over_tcp("").await?;
+    let bystander = Bystander::over_tcp(&address)?;
+    for (method, path, _) in endpoints(&bystander.id) {
         let mut stream = UnixStream::connect(serving.socket())?;
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: wok\r\nConnection: close\r\nOrigin: null\r\n\r\n"
         );
-        assert_eq!(ask(&mut stream, &request)?, (403, "forbidden".to_owned()), "{path}");
+        assert_eq!(ask(&mut stream, &request)?, (403, "forbidden".to_owned()), "{method} {path}");
     }
-    Ok(())
+    bystander.must_be_unchanged(&serving.client()).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<()> {
+async fn whoever_reads_a_body_refuses_one_that_is_too_long_broken_or_never_comes() -> Result<()> {
+    let (serving, address, _directory) = over_tcp("").await?;
+    let bystander = Bystander::over_tcp(&address)?;
+    let long = format!("\"{}\"", "x".repeat(2 << 20));
+    let endpoints = endpoints(&bystander.id);
+    let mut halves = Vec::new();
+    for way in [Way::Socket(serving.socket()), Way::Tcp(&address)] {
+        for (method, path, _) in endpoints.iter().filter(|(_, _, body)| *body == Body::Read) {
+            let request = |body: &str, length: usize| {
+                let head = way.head();
+                format!(
+                    "{method} {path} HTTP/1.1\r\n{head}Connection: close\r\n\
+                     Content-Length: {length}\r\n\r\n{body}"
+                )
+            };
+            for (body, status, error) in
+                [(long.as_str(), 413, "too-large"), ("{", 400, "bad-request")]
+            {
+                let told = ask(&mut way.connect()?, &request(body, body.len()))?;
+                assert_eq!(told, (status, error.to_owned()), "{way:?} {method} {path} {body:.80}");
+            }
+            // The other half never comes, and the connection stays open.
+            let mut half = way.connect()?;
+            half.write_all(request("{\"ca", 100).as_bytes())?;
+            halves.push((format!("{way:?} {method} {path}"), half));
+        }
+    }
+    assert_eq!(halves.len(), 8);
+    for (which, mut half) in halves {
+        assert_eq!(ask(&mut half, "")?, (408, "too-slow".to_owned()), "{which}");
+    }
+    bystander.must_be_unchanged(&serving.client()).await
+}
+
+/// What `docs/api.md` says of a request that takes no body.
+#[tokio::test]
+async fn a_body_that_is_not_asked_for_is_not_looked_at_but_at_a_renewal() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
-    let with_body = ["/v1/recipes/orders/join", "/v1/recipes/orders/call/contenders"];
+    let client = serving.client();
+    let (_app, id) = idle(&client).await?;
+    let participant = format!("/v1/participants/{id}");
+    let body = json!({ "why": "because" });
+    for (method, path, status) in [
+        ("GET", participant.clone(), 200),
+        ("DELETE", format!("{participant}/operation"), 204),
+        ("DELETE", format!("{participant}/dependent"), 204),
+    ] {
+        let answer = client.ask(method, &path, &body).await?;
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+    }
+    for (body, told) in [(body, "takes no body"), (Value::Null, "has no lease")] {
+        let renewal = client.ask("PUT", &format!("{participant}/lease"), &body).await?;
+        let message = renewal.body["message"].as_str().context("a message")?;
+        assert!(renewal.status == 400 && message.contains(told), "{renewal:?}");
+    }
+    let ended = client.ask("DELETE", &participant, &json!({ "why": "because" })).await?;
+    assert_eq!(ended.status, 204, "{ended:?}");
+    Ok(())
+}
+
+/// Nobody can be told which request was wrong of which only a part has come.
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_head_is_closed_without_an_answer_whatever_it_asks_for() -> Result<()> {
+    let (serving, address, _directory) = over_tcp("").await?;
+    let bystander = Bystander::over_tcp(&address)?;
+    let mut halves = Vec::new();
+    for way in [Way::Socket(serving.socket()), Way::Tcp(&address)] {
+        for (method, path, _) in endpoints(&bystander.id) {
+            let mut half = way.connect()?;
+            half.write_all(format!("{method} {path} HTTP/1.1\r\n{}", way.head()).as_bytes())?;
+            halves.push((format!("{way:?} {method} {path}"), half));
+        }
+    }
+    for (which, mut half) in halves {
+        let mut told = String::new();
+        half.read_to_string(&mut told).with_context(|| which.clone())?;
+        assert_eq!(told, "", "{which}");
+    }
+    bystander.must_be_unchanged(&serving.client()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_request_says_that_is_wrong_is_refused() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let join = "/v1/recipes/orders/join";
     let check = |path: &str, body: &str, length: usize, status: u16, error: &str| {
         let mut stream = UnixStream::connect(serving.socket()).unwrap();
         let head = format!("POST {path} HTTP/1.1\r\nHost: wok\r\nConnection: close\r\n");
@@ -133,14 +188,10 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
         let answer = ask(&mut stream, &request).unwrap();
         assert_eq!(answer, (status, error.to_owned()), "{path} {body:.80}");
     };
-    let long = format!("\"{}\"", "x".repeat(2 << 20));
-    for path in with_body {
-        check(path, &long, long.len(), 413, "too-large");
-        for body in ["{", "[1,", "nonsense", "{\"call\":}"] {
+    for path in [join, "/v1/recipes/orders/call/contenders"] {
+        for body in ["[1,", "nonsense", "{\"call\":}"] {
             check(path, body, body.len(), 400, "bad-request");
         }
-        // Half of it comes, and the connection stays open: the host does not wait for ever.
-        check(path, "{\"ca", 100, 408, "too-slow");
     }
     for body in [
         "{\"cal\": \"acquire\"}",
@@ -156,9 +207,9 @@ async fn bodies_that_are_too_long_broken_or_never_come_are_refused() -> Result<(
         "{\"lease\": \"0s\"}",
         "{\"app\": \"two\\nlines\"}",
     ] {
-        check(with_body[0], body, body.len(), 400, "bad-request");
+        check(join, body, body.len(), 400, "bad-request");
     }
-    check(with_body[0], "{\"call\": \"steal\"}", 17, 404, "not-found");
+    check(join, "{\"call\": \"steal\"}", 17, 404, "not-found");
     check("/v1/recipes/nothing/join", "", 0, 404, "not-found");
     check("/v1/nothing", "", 0, 404, "not-found");
     check("/v1/recipes", "", 0, 405, "method-not-allowed");
@@ -244,7 +295,7 @@ async fn a_request_is_refused_when_all_of_it_has_been_sent() -> Result<()> {
         let is_patient =
             early.as_ref().is_err_and(|it| it.kind() == std::io::ErrorKind::WouldBlock);
         assert!(is_patient, "{path} was answered before its body: {early:?}");
-        stream.set_read_timeout(Some(wok_tests::patience::PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         assert_eq!(ask(&mut stream, "{}")?, (404, "not-found".to_owned()), "{path}");
     }
     Ok(())
@@ -275,7 +326,7 @@ async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
     let serving = serve(server.address(), "connections = 3", LOCK).await?;
     let connect = || -> Result<UnixStream> {
         let stream = UnixStream::connect(serving.socket())?;
-        stream.set_read_timeout(Some(wok_tests::patience::PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         Ok(stream)
     };
     let mut half = connect()?;
@@ -291,7 +342,7 @@ async fn half_a_head_and_an_idle_connection_are_closed() -> Result<()> {
     assert!(silent.len() <= 3, "{silent:?}");
     // In the end each is closed, and there is place again.
     for stream in [&mut half, &mut idle].into_iter().chain(&mut silent) {
-        stream.set_read_timeout(Some(wok_tests::patience::PATIENCE))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
         stream.read_to_end(&mut Vec::new())?;
     }
     assert_eq!(serving.client().get("/healthz").await?.status, 200);
@@ -323,10 +374,16 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
         "only root can be another user: run as root"
     );
     let server = zookeeper::shared().await;
-    let recipes = format!(
-        "{LOCK}\n[recipes.shared]\nmodule = \"lock\"\nmount = \"/locks/shared\"\n\
-         allow = {{ uids = [{NOBODY}] }}\n"
-    );
+    let recipe = |name: &str, allow: &str| {
+        format!(
+            "[recipes.{name}]\nmodule = \"lock\"\nmount = \"/locks/{name}\"\n\
+             allow = {{ {allow} }}\n\n"
+        )
+    };
+    let shared = recipe("shared", &format!("uids = [{NOBODY}]"));
+    let grouped = recipe("grouped", &format!("gids = [{NOBODY}]"));
+    let foreign = recipe("foreign", "uids = [1], gids = [1]");
+    let recipes = format!("{LOCK}\n{shared}{grouped}{foreign}");
     let serving = serve(server.address(), "socket-mode = \"0666\"", &recipes).await?;
     let passable = std::fs::Permissions::from_mode(0o755);
     let mut directory = serving.directory();
@@ -336,7 +393,7 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
     }
     let socket = serving.socket().display().to_string();
     let curl = |method: &str, path: &str, body: &str| {
-        let args = ["--silent", "--max-time", "20", "--unix-socket", &socket, "-X", method];
+        let args = ["--silent", "--no-buffer", "--unix-socket", &socket, "-X", method];
         let curl = Program::new("curl").args(args).arg(format!("http://wok{path}"));
         let curl = curl.args(["--write-out", "\n%{http_code}", "--data", body]);
         curl.by_way_of("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups"])
@@ -348,28 +405,42 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
         Ok((status.to_owned(), body.to_owned()))
     };
     let client = serving.client();
-    let mut ours = client.stream("/v1/recipes/orders/join", &Value::Null).await?;
-    let id = ours.until("joined").await?["participant"].as_str().unwrap().to_owned();
-    for (method, path, expected) in [
-        ("GET", "/v1/recipes/orders".to_owned(), "403"),
-        ("POST", "/v1/recipes/orders/join".to_owned(), "403"),
-        ("POST", "/v1/recipes/orders/call/contenders".to_owned(), "403"),
-        ("GET", "/v1/logs".to_owned(), "403"),
-        ("GET", format!("/v1/participants/{id}"), "404"),
-        ("GET", format!("/v1/participants/{id}/events"), "404"),
-        ("DELETE", format!("/v1/participants/{id}"), "404"),
-        ("POST", format!("/v1/participants/{id}/acquire"), "404"),
-        ("PUT", format!("/v1/participants/{id}/lease"), "404"),
-        ("DELETE", format!("/v1/participants/{id}/operation"), "404"),
-        ("POST", "/v1/recipes/shared/call/contenders".to_owned(), "200"),
-    ] {
+    let (mut ours, id) = idle(&client).await?;
+    for (method, path, _) in endpoints(&id) {
+        let expected = match path.as_str() {
+            // It is followed below.
+            "/v1/events" => continue,
+            "/healthz" | "/readyz" | "/v1/host" | "/v1/openapi.json" => "200",
+            "/v1/recipes" | "/v1/participants" => "200",
+            path if path.contains(&id) => "404",
+            _ => "403",
+        };
         let (status, body) = status(method, &path, "").await?;
         assert_eq!(status, expected, "{method} {path}: {body}");
     }
+    for (recipe, expected) in [("shared", "200"), ("grouped", "200"), ("foreign", "403")] {
+        let path = format!("/v1/recipes/{recipe}/call/contenders");
+        let (status, body) = status("POST", &path, "").await?;
+        assert_eq!(status, expected, "{path}: {body}");
+    }
     let (_, list) = status("GET", "/v1/participants", "").await?;
     assert_eq!(list.trim(), "{\"participants\":[]}");
-    let (_, recipes) = status("GET", "/v1/recipes", "").await?;
-    assert!(recipes.contains("shared") && !recipes.contains("orders"), "{recipes}");
+    for path in ["/v1/recipes", "/v1/openapi.json"] {
+        let (_, told) = status("GET", path, "").await?;
+        let is_told = |recipe: &str| told.contains(&format!("/locks/{recipe}"));
+        assert!(is_told("shared") && is_told("grouped"), "{path}: {told}");
+        assert!(!is_told("orders") && !is_told("foreign"), "{path}: {told}");
+    }
+    // Who follows everybody is told of its own alone, though ours was told first.
+    let theirs = curl("GET", "/v1/events?alive=100ms", "").start()?;
+    theirs.wait_for_text("\"event\":\"alive\"").await?;
+    let acquired = client.post(&format!("/v1/participants/{id}/acquire"), &json!({})).await?;
+    assert_eq!(acquired.status, 200, "{acquired:?}");
+    ours.until("held").await?;
+    assert_eq!(status("POST", "/v1/recipes/shared/call/contenders", "").await?.0, "200");
+    theirs.wait_for_text("\"recipe\":\"shared\"").await?;
+    let told = theirs.text(Stream::Stdout);
+    assert!(!told.contains("orders") && !told.contains(&id), "{told}");
     Ok(())
 }
 
