@@ -17,6 +17,8 @@ mod every_recipe;
 mod losses;
 #[path = "api/refusals.rs"]
 mod refusals;
+#[path = "api/remote.rs"]
+mod remote;
 #[path = "api/slow_readers.rs"]
 mod slow_readers;
 #[path = "api/ways.rs"]
