@@ -13,6 +13,8 @@ mod dependents;
 mod ends;
 #[path = "api/every_recipe.rs"]
 mod every_recipe;
+#[path = "api/in_turn.rs"]
+mod in_turn;
 #[path = "api/losses.rs"]
 mod losses;
 #[path = "api/refusals.rs"]

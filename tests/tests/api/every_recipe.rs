@@ -3,9 +3,11 @@
 use anyhow::{Context, Result};
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
-use wok_tests::api::{Client, serve};
+use wok_tests::api::{Answer, Client, serve};
 use wok_tests::openapi::{Exchange, config_of_stock_recipes, document_problems, exchange_problems};
 use wok_tests::zookeeper;
+
+use super::in_turn;
 
 /// How long an operation may wait for somebody who never comes.
 const TIMEOUT: &str = "300ms";
@@ -19,7 +21,7 @@ async fn every_operation_answers_as_the_document_says() -> Result<()> {
     assert_eq!(document_problems(&document)?, Vec::<String>::new());
     let mut exchanges = Vec::new();
     let recipes = ask(&client, &mut exchanges, "GET", "/v1/recipes", None).await?;
-    let names = recipes["recipes"].as_array().context("recipes")?.iter();
+    let names = recipes.body["recipes"].as_array().context("recipes")?.iter();
     let names = names.map(|it| it["recipe"].as_str().unwrap_or_default());
     // All recipes at a time: most of the time somebody waits for somebody who never comes.
     for of_recipe in try_join_all(names.map(|name| of_recipe(&client, name))).await? {
@@ -36,13 +38,16 @@ async fn every_operation_answers_as_the_document_says() -> Result<()> {
     Ok(())
 }
 
-/// Every operation of a recipe: by a call of its own, by a participant, and on a stream.
+/// Every operation of a recipe: in an order in which each is answered, and then, whatever comes of it, by
+/// a call of its own, by a participant, and on a stream.
 async fn of_recipe(client: &Client, name: &str) -> Result<Vec<Exchange>> {
     let mut exchanges = Vec::new();
     let path = format!("/v1/recipes/{name}");
-    let recipe = ask(client, &mut exchanges, "GET", &path, None).await?;
+    let recipe = ask(client, &mut exchanges, "GET", &path, None).await?.body;
+    let answered = in_turn::call_all(client, name, &mut exchanges).await?;
     for operation in recipe["operations"].as_array().context("operations")? {
         let called = operation["operation"].as_str().context("a name")?;
+        assert!(answered.contains(called), "{name}: {called} has never been answered");
         let schema = &operation["arguments"];
         let arguments = Some(sample(schema, schema)).filter(|it| *it != json!({}));
         let path = format!("/v1/recipes/{name}/call/{called}?timeout={TIMEOUT}");
@@ -54,13 +59,13 @@ async fn of_recipe(client: &Client, name: &str) -> Result<Vec<Exchange>> {
 }
 
 /// Asks, and keeps what was asked and answered.
-async fn ask(
+pub(super) async fn ask(
     client: &Client,
     exchanges: &mut Vec<Exchange>,
     method: &str,
     path: &str,
     body: Option<&Value>,
-) -> Result<Value> {
+) -> Result<Answer> {
     let answer = client.ask(method, path, body.unwrap_or(&Value::Null)).await?;
     assert!(answer.status < 500 || answer.status == 504, "{method} {path}: {answer:?}");
     let path = path.split('?').next().unwrap_or(path);
@@ -72,7 +77,7 @@ async fn ask(
         exchange = exchange.answered(answer.body.clone());
     }
     exchanges.push(exchange);
-    Ok(answer.body)
+    Ok(answer)
 }
 
 async fn by_participant(
@@ -85,7 +90,7 @@ async fn by_participant(
     let join = json!({ "detached": true, "lease": "1m", "app": "judge" });
     let path = format!("/v1/recipes/{recipe}/join");
     let joined = ask(client, exchanges, "POST", &path, Some(&join)).await?;
-    let id = joined["participant"].as_str().context("an id")?;
+    let id = joined.body["participant"].as_str().context("an id")?;
     let participant = format!("/v1/participants/{id}");
     let path = format!("{participant}/{operation}?timeout={TIMEOUT}");
     ask(client, exchanges, "POST", &path, arguments).await?;
