@@ -7,6 +7,8 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+#[path = "api/as_documented.rs"]
+mod as_documented;
 #[path = "api/dependents.rs"]
 mod dependents;
 #[path = "api/ends.rs"]
