@@ -1,15 +1,18 @@
-//! A client for Python, generated from the document of all stock recipes.
+//! A client for Python, generated from the document of a daemon with all stock recipes, that takes a lock of
+//! that daemon.
 
 use std::env;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use wok_tests::openapi::of_stock_recipes;
+use wok_tests::api::serve;
+use wok_tests::openapi::config_of_stock_recipes;
 use wok_tests::python::Environment;
-use wok_tests::scratch;
+use wok_tests::{scratch, zookeeper};
 
 use crate::{Options, figure};
 
@@ -27,11 +30,17 @@ print(len(names))
 
 /// Plays the part: it is as long as it is.
 pub(crate) fn play(_: &Options) -> Result<()> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(take_a_lock())
+}
+
+async fn take_a_lock() -> Result<()> {
     let started = Instant::now();
     let environment = Environment::install("openapi-client", &PACKAGES)?;
     let directory = scratch::dir()?;
     let at = |name: &str| directory.path().join(name);
-    let document = of_stock_recipes()?;
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", &config_of_stock_recipes()?).await?;
+    let document = serving.client().get("/v1/openapi.json").await?.body;
     fs::write(at("openapi.json"), document.to_string())?;
     let mut generate = environment.program("openapi-python-client");
     generate.args(["generate", "--meta", "none", "--path"]).arg(at("openapi.json"));
@@ -44,10 +53,16 @@ pub(crate) fn play(_: &Options) -> Result<()> {
     ensure_only_streams_are_left_out(&said)?;
     let mut import = Command::new(environment.python());
     let modules = done(import.args(["-c", IMPORT]).current_dir(&directory))?;
+    let mut take = Command::new(environment.python());
+    take.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/take_lock.py"));
+    take.arg(serving.socket()).env("PYTHONPATH", directory.path());
+    let held = done(&mut take)?;
     let paths = document.get("paths").and_then(Value::as_object).context("paths")?.len();
     figure(&format!(
-        "{paths} paths, {} modules of the client imported, in {} s",
+        "{paths} paths, {} modules of the client imported, and a lock taken, renewed and given back with \
+         fence {}, in {} s",
         modules.trim(),
+        held.trim(),
         started.elapsed().as_secs()
     ));
     Ok(())
