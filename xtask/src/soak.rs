@@ -184,12 +184,12 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "api-connections",
-        about: "10,000 connections to the local API that are idle, or send a byte in a second",
+        about: "10,000 connections to the local API that are idle or drip, and others for those given up",
         play: Play::Tests(Purpose::Test),
     },
     Part {
         name: "openapi-client",
-        about: "a client for Python, generated from the API's document",
+        about: "a client for Python, generated from the API's document, that takes a lock",
         play: Play::Tests(Purpose::Test),
     },
 ];
