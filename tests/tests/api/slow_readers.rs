@@ -2,9 +2,12 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use wok_tests::admin::Admin;
 use wok_tests::api::{Client, serve};
 use wok_tests::patience::eventually;
@@ -60,6 +63,120 @@ fn broken_is_well(error: std::io::Error) -> std::io::Result<usize> {
         std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe => Ok(0),
         _ => Err(error),
     }
+}
+
+/// How long a reader takes for a byte that is as slow as one can be that still reads.
+const A_BYTE: Duration = Duration::from_secs(1);
+
+/// Reads a byte a second, and the rest at once when the sender is dropped. Answers how many bytes came
+/// slowly, and all of them.
+fn read_slowly(
+    mut stream: UnixStream,
+) -> (Sender<()>, JoinHandle<std::io::Result<(usize, Vec<u8>)>>) {
+    let (hurry, told) = mpsc::channel::<()>();
+    let reading = tokio::task::spawn_blocking(move || {
+        let (mut read, mut byte) = (Vec::new(), [0]);
+        while told.recv_timeout(A_BYTE) == Err(RecvTimeoutError::Timeout) {
+            if stream.read(&mut byte)? == 1 {
+                read.push(byte[0]);
+            }
+        }
+        let slowly = read.len();
+        stream.read_to_end(&mut read).or_else(broken_is_well)?;
+        Ok((slowly, read))
+    });
+    (hurry, reading)
+}
+
+/// A line takes minutes then, so there is no room for the next one within a session timeout.
+#[tokio::test]
+async fn an_app_that_reads_a_byte_a_second_is_given_up_as_one_that_does_not_read() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let join = json!({ "call": "acquire", "app": "slow" });
+    let app = mute(&client, "/v1/recipes/orders/join?alive=100ms", &join)?;
+    let (hurry, reading) = read_slowly(app);
+    eventually("it to hold", async || {
+        Ok(states(&client).await?.contains(&"slow held".to_owned()).then_some(()))
+    })
+    .await?;
+    let mut next = client
+        .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
+        .await?;
+    next.until("waiting").await?;
+    next.until("held").await?;
+    assert_eq!(states(&client).await?, ["next held"]);
+    drop(hurry);
+    let (slowly, read) = reading.await??;
+    let read = String::from_utf8_lossy(&read).into_owned();
+    assert!(slowly > 0 && read.contains("\"event\":\"held\""), "{slowly} bytes of {read}");
+    // It is told by the end of the stream, which breaks off: there was no room for another word.
+    assert!(!read.contains("\"event\":\"ended\"") && !read.ends_with("\r\n0\r\n\r\n"), "{read}");
+    Ok(())
+}
+
+/// How often a participant takes the lock and gives it back: far more notices than wait for a follower.
+const ROUNDS: usize = 400;
+
+/// Who follows another's participant keeps nothing, so it is not given up either.
+#[tokio::test]
+async fn a_follower_that_reads_a_byte_a_second_misses_old_states_and_no_loss() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let join = json!({ "detached": true, "lease": "10m" });
+    let joined = client.post("/v1/recipes/orders/join", &join).await?;
+    let id = joined.body["participant"].as_str().context("an id")?;
+    let participant = format!("/v1/participants/{id}");
+    let events = format!("{participant}/events?alive=100ms");
+    let mut quick = client.follow("GET", &events, &Value::Null).await?;
+    let mut late = client.follow("GET", &events, &Value::Null).await?;
+    let mut slow = UnixStream::connect(client.socket())?;
+    write!(slow, "GET {events} HTTP/1.1\r\nHost: wok\r\nConnection: close\r\n\r\n")?;
+    let (hurry, reading) = read_slowly(slow);
+    let call = async |operation: &str| -> Result<()> {
+        let called = client.post(&format!("{participant}/{operation}"), &Value::Null).await?;
+        assert_eq!(called.status, 200, "{operation}: {called:?}");
+        Ok(())
+    };
+    for _ in 0..ROUNDS {
+        call("acquire").await?;
+        quick.until("held").await?;
+        call("release").await?;
+        quick.until("released").await?;
+    }
+    // One that reads all of a sudden is told how much it has missed.
+    let mut released = 0;
+    let dropped = loop {
+        let line = late.next().await?.context("the stream is over")?;
+        released += usize::from(line["event"] == "released");
+        if let Some(dropped) = line["dropped"].as_u64() {
+            break dropped;
+        }
+    };
+    assert!(released < ROUNDS && dropped > 0, "{released} of {ROUNDS} told, {dropped} dropped");
+    // A quick one has missed nothing, and all are told of the loss.
+    assert_eq!(quick.until("alive").await?["dropped"], Value::Null);
+    call("acquire").await?;
+    let held = quick.until("held").await?;
+    let path = held["path"].as_str().context("a path")?;
+    Admin::connect(server.address()).await?.delete(path).await?;
+    for follower in [&mut quick, &mut late] {
+        follower.until("lost").await?;
+        follower.until("ended").await?;
+    }
+    drop(hurry);
+    let (slowly, read) = reading.await??;
+    assert!(slowly > 0);
+    let read = String::from_utf8(read)?;
+    let lines: Vec<Value> =
+        read.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    let released = events.iter().filter(|event| **event == "released").count();
+    assert!(released < ROUNDS, "{released} of {ROUNDS} told");
+    assert!(events.ends_with(&["lost", "ended"]), "{events:?}");
+    Ok(())
 }
 
 #[tokio::test]
