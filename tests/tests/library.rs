@@ -19,7 +19,7 @@ use wok::participant::{Loss, Notice};
 use wok::{Call, Held, Host, Recipe};
 use wok_tests::admin::{self, Admin};
 use wok_tests::patience::{eventually, within};
-use wok_tests::process::{Program, Signal};
+use wok_tests::process::{Line, Program, Signal};
 use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::zookeeper;
 
@@ -487,6 +487,9 @@ async fn what_a_host_cannot_be_opened_with_is_told() -> Result<()> {
     Ok(())
 }
 
+/// Where the example's lock is.
+const REPORT: &str = "/locks/report";
+
 #[tokio::test]
 async fn the_example_writes_one_at_a_time() -> Result<()> {
     let server = zookeeper::Server::start(zookeeper::Options::default()).await?;
@@ -496,16 +499,57 @@ async fn the_example_writes_one_at_a_time() -> Result<()> {
     let first = fence_of(&one.wait_for_text("page 1 with fence").await?.text)?;
     let two = start()?;
     let admin = Admin::connect(server.address()).await?;
-    admin.wait_children("/locks/report", "two in line", |names| names.len() == 2).await?;
+    admin.wait_children(REPORT, "two in line", |names| names.len() == 2).await?;
     one.signal(Signal::INT)?;
     assert_eq!(one.ended().await?.code(), Some(0));
     let second = fence_of(&two.wait_for_text("page 1 with fence").await?.text)?;
     assert!(second > first, "{second} after {first}");
     let three = start()?;
-    admin.wait_children("/locks/report", "two in line", |names| names.len() == 2).await?;
+    admin.wait_children(REPORT, "two in line", |names| names.len() == 2).await?;
     two.signal(Signal::KILL)?;
     let third = fence_of(&three.wait_for_text("page 1 with fence").await?.text)?;
     assert!(third > second, "{third} after {second}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_example_stops_writing_when_its_lock_is_lost_and_stands_in_line_again() -> Result<()> {
+    let server = zookeeper::Server::start(zookeeper::Options::default()).await?;
+    let proxy = Proxy::start(server.address())?;
+    let admin = Admin::connect(server.address()).await?;
+    let example = Program::new(env!("CARGO_BIN_EXE_one-at-a-time")).arg(proxy.address()).start()?;
+    let stops = || {
+        let lines = example.lines().into_iter();
+        lines.filter(|line| line.text.starts_with("stopped in the middle: ")).count()
+    };
+    let fence_of = |text: &str| text.strip_prefix("page 1 with fence ")?.parse::<i64>().ok();
+    // It begins with the first page whenever it holds, and has said before that it stopped.
+    let begins = async |after: i64| -> Result<i64> {
+        let is_later = |line: &Line| fence_of(&line.text).is_some_and(|fence| fence > after);
+        let line = example.wait_for_line("a first page with a higher fence", is_later).await?;
+        fence_of(&line.text).context("a fence")
+    };
+    let claim = async || -> Result<String> {
+        let names = admin.children(REPORT).await?;
+        ensure!(names.len() == 1, "one stands in line, and not {names:?}");
+        Ok(format!("{REPORT}/{}", names[0]))
+    };
+    let first = begins(0).await?;
+    admin.delete(&claim().await?).await?;
+    let second = begins(first).await?;
+    assert_eq!(stops(), 1);
+    let owner = admin.stat(&claim().await?).await?.context("the claim")?.ephemeral_owner;
+    let sessions = proxy.sessions();
+    let session = sessions.iter().find(|it| it.id == owner).context("its session")?;
+    // It must not be back before its session is over: it would be told of its znode's deletion first.
+    proxy.refuse();
+    admin::expire(server.address(), session).await?;
+    proxy.welcome();
+    begins(second).await?;
+    assert_eq!(stops(), 2);
+    example.signal(Signal::INT)?;
+    assert_eq!(example.ended().await?.code(), Some(0));
+    assert_eq!(admin.children(REPORT).await?, Vec::<String>::new());
     Ok(())
 }
 
