@@ -412,6 +412,8 @@ async fn a_daemon_that_stops_keeps_what_an_app_without_a_stream_was_told() -> Re
         Ok((renewal.status == 410).then_some(()))
     })
     .await?;
+    let ready = client.get("/readyz").await?;
+    assert_eq!((ready.status, &ready.body["error"]), (503, &json!("unavailable")), "{ready:?}");
     admin.wait_gone(&path).await?;
     let (gone, told) = (now_ms(), deadline(&renewed)?);
     assert!(gone >= told, "gone at {gone}, and the app may rely on it until {told}");

@@ -58,6 +58,10 @@ async fn an_expired_session_is_told_to_every_app_and_the_next_join_has_another()
     }
     let again = within_a_new_session(&client, &joined["session"]).await?;
     assert_ne!(again, joined["session"]);
+    // Nothing of the old session is left, nor of the app of the new one, which has gone.
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{}/locks/orders", serving.root);
+    admin.wait_children(&directory, "nobody to be left", <[_]>::is_empty).await?;
     Ok(())
 }
 
@@ -95,6 +99,9 @@ async fn what_the_daemon_itself_holds_is_lost_and_not_left() -> Result<()> {
     proxy.stall(Direction::Both);
     assert_eq!(events.until("lost").await?["reason"], "session");
     assert_eq!(events.until("ended").await?["how"], "lost");
+    // There is no other session as long as ZooKeeper cannot be reached.
+    let ready = client.get("/readyz").await?;
+    assert_eq!((ready.status, &ready.body["error"]), (503, &json!("unavailable")), "{ready:?}");
     Ok(())
 }
 
@@ -176,5 +183,14 @@ async fn an_app_hears_of_a_loss_before_another_host_can_hold() -> Result<()> {
     let ((lost, told), (held, at)) = tokio::try_join!(told, held)?;
     assert_eq!(lost["reason"], "session", "{lost}");
     assert!(told < at, "{lost} {held}");
+    // Nothing is left but the claim of the next one.
+    let admin = Admin::connect(server.address()).await?;
+    let directory = format!("{root}/locks/orders");
+    let claim = held["path"].as_str().context("a path")?;
+    admin
+        .wait_children(&directory, "the next one alone", |names| {
+            names.iter().map(|name| format!("{directory}/{name}")).eq([claim])
+        })
+        .await?;
     Ok(())
 }
