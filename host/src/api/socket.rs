@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::Uid;
 use tokio::net::{UnixListener, UnixStream};
 
 /// Why a socket cannot be had.
@@ -58,14 +59,18 @@ const BACKLOG: i32 = 4096;
 /// root, else in the runtime directory of the XDG base directory specification, else in a directory
 /// of the user's own in the one for temporary files.
 pub fn default_socket() -> PathBuf {
-    let uid = rustix::process::geteuid();
-    if uid.is_root() {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    default_of(rustix::process::geteuid(), runtime, &std::env::temp_dir())
+}
+
+/// That of a user with these directories.
+fn default_of(user: Uid, runtime: Option<PathBuf>, temporary: &Path) -> PathBuf {
+    if user.is_root() {
         return PathBuf::from("/run/wok/wok.sock");
     }
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     match runtime.filter(|directory| directory.is_absolute()) {
         Some(directory) => directory.join("wok.sock"),
-        None => std::env::temp_dir().join(format!("wok-{}", uid.as_raw())).join("wok.sock"),
+        None => temporary.join(format!("wok-{}", user.as_raw())).join("wok.sock"),
     }
 }
 
@@ -178,6 +183,20 @@ fn absent_is_well(error: io::Error) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_user_has_a_default_of_its_own() {
+        let (user, temporary) = (Uid::from_raw(1000), Path::new("/var/tmp"));
+        for (user, runtime, expected) in [
+            (Uid::ROOT, Some("/run/user/0"), "/run/wok/wok.sock"),
+            (user, Some("/run/user/1000"), "/run/user/1000/wok.sock"),
+            (user, Some("elsewhere"), "/var/tmp/wok-1000/wok.sock"),
+            (user, None, "/var/tmp/wok-1000/wok.sock"),
+        ] {
+            let socket = default_of(user, runtime.map(PathBuf::from), temporary);
+            assert_eq!(socket, Path::new(expected), "{user:?} {runtime:?}");
+        }
+    }
 
     #[tokio::test]
     async fn a_socket_is_taken_over_from_the_dead_and_not_from_the_living() {
