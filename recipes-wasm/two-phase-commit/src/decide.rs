@@ -55,6 +55,9 @@ pub(crate) struct Site {
     pub(crate) name: String,
     /// Its vote, if it has voted.
     pub(crate) vote: Option<Choice>,
+    /// Whether the server stamped that when the transaction's time was over: such a vote came too late,
+    /// whatever the clock of its voter showed.
+    pub(crate) is_late: bool,
     /// Whether somebody else has written to the vote's znode: what is there is nobody's vote any more, and
     /// never will be one, as it is not at the version of one.
     pub(crate) is_spoilt: bool,
@@ -98,8 +101,9 @@ pub(crate) enum Ground {
     HasNotVoted(usize),
 }
 
-/// Decides. An abort vote comes before everything else; a transaction for which all sites have voted commits,
-/// however late the look is.
+/// Decides. An abort vote comes before everything else; a transaction for which all sites have voted in time
+/// commits, however late the look is. All that a decision to commit rests on is in the znodes, and stays as
+/// it is: whoever looks finds the same votes to be late.
 pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
     let place = |is: &dyn Fn(&Site) -> bool| {
         let (place, site) = sites.iter().enumerate().find(|(_, site)| is(site))?;
@@ -110,6 +114,9 @@ pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
     }
     if let Some((_, name)) = place(&|site| site.is_spoilt) {
         return abort(["the vote of ", name, " was overwritten"].concat(), None);
+    }
+    if let Some((place, name)) = place(&|site| site.is_late) {
+        return abort([name, " voted too late"].concat(), Some(Ground::HasVoted(place)));
     }
     let Some((missing, name)) = place(&|site| site.vote.is_none()) else {
         let verdict =
@@ -137,18 +144,19 @@ fn abort(reason: String, ground: Option<Ground>) -> Step {
 mod tests {
     use super::*;
 
-    /// Sites a, b, c: `c` has voted to commit, `a` to abort, `.` has not registered, `r` has, `d` has and is
-    /// gone, and the vote of `s` is spoilt.
+    /// Sites a, b, c: `c` has voted to commit, `l` so and too late, `a` to abort, `.` has not registered, `r`
+    /// has, `d` has and is gone, and the vote of `s` is spoilt.
     fn sites(states: &str) -> Vec<Site> {
         let site = |(name, state): (char, char)| Site {
             name: name.to_string(),
             vote: match state {
-                'c' => Some(Choice::Commit),
+                'c' | 'l' => Some(Choice::Commit),
                 'a' => Some(Choice::Abort),
                 _ => None,
             },
+            is_late: state == 'l',
             is_spoilt: state == 's',
-            has_registered: "crds".contains(state),
+            has_registered: "clrds".contains(state),
             is_present: state == 'r',
         };
         "abcdefgh".chars().zip(states.chars()).map(site).collect()
@@ -187,6 +195,18 @@ mod tests {
             check(states, Time::IsLeft, Choice::Abort, &reason, &[]);
         }
         check("sa", Time::IsLeft, Choice::Abort, "b voted to abort", &[Ground::HasVoted(1)]);
+    }
+
+    /// The looker's own clock has no say: it may be behind, as the voter's was.
+    #[test]
+    fn a_vote_to_commit_that_came_too_late_aborts_at_once() {
+        for states in ["cl", "clc", "cl.", "dlr", "clll"] {
+            for time in [Time::IsLeft, Time::IsOver] {
+                check(states, time, Choice::Abort, "b voted too late", &[Ground::HasVoted(1)]);
+            }
+        }
+        check("la", Time::IsLeft, Choice::Abort, "b voted to abort", &[Ground::HasVoted(1)]);
+        check("ls", Time::IsLeft, Choice::Abort, "the vote of b was overwritten", &[]);
     }
 
     #[test]

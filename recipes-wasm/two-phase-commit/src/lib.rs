@@ -205,6 +205,8 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<(Terms, Mark), Erro
         if ballot.present == Some(Owner::Other) {
             return Err(Error::NodeExists);
         }
+        // Said here for the voter's sake, where its clock is right. What keeps a late vote from counting is
+        // the server's stamp on it, which whoever decides looks at.
         if choice == Choice::Commit && wall_ms() >= ballot.deadline_ms {
             return Err(invalid(&["vote: the time of ", transaction, " is over"]));
         }

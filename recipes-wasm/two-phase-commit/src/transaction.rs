@@ -187,6 +187,7 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
     let own = replies.data()?;
     let decision = replies.data()?;
     let (registered, present) = (replies.children()?, replies.children()?);
+    let stamps = Stamps::of(terms, own.stat);
     let (mut sites, mut voted_ms) = (Vec::new(), Vec::new());
     for name in &terms.sites {
         let vote = replies.data()?;
@@ -196,12 +197,13 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
             name: name.clone(),
             is_spoilt: read.is_none(),
             vote: read.flatten(),
+            is_late: read.flatten().is_some() && vote.stat.mtime_ms >= stamps.deadline_ms,
             has_registered: registered.contains(name),
             is_present: present.contains(name),
         });
     }
     Ok(Found {
-        stamps: Stamps::of(terms, own.stat),
+        stamps,
         end: read_decision(paths, &decision)?.map(|verdict| (verdict, decision.stat.mtime_ms)),
         sites,
         voted_ms,

@@ -91,7 +91,20 @@ fn play(subject: &Subject, seed: u64, applications: &[Value], faults: &[Value]) 
 #[derive(Debug, Default)]
 struct Written {
     begun_us: Option<u64>,
+    /// The sites that have voted, and when the last one did.
+    voted: BTreeSet<String>,
+    voted_us: Option<u64>,
+    /// When it was decided, and what was written: the word, and the reason in a line of its own.
     decided: Option<(u64, String)>,
+}
+
+/// The decision, as it was written down.
+#[derive(Debug)]
+struct Decision<'a> {
+    /// How long after the beginning.
+    after_ms: u64,
+    word: &'a str,
+    reason: &'a str,
 }
 
 impl Written {
@@ -106,8 +119,13 @@ impl Written {
                     }
                     Change::DataSet { path, data, .. } if path.ends_with("/decision") => {
                         let text = String::from_utf8_lossy(data.bytes()).into_owned();
-                        let word = text.lines().next().unwrap_or_default();
-                        written.decided = Some((entry.at_us, word.to_owned()));
+                        written.decided = Some((entry.at_us, text));
+                    }
+                    Change::DataSet { path, .. } => {
+                        if let Some((_, site)) = path.split_once("/sites/") {
+                            written.voted.insert(site.to_owned());
+                            written.voted_us = Some(entry.at_us);
+                        }
                     }
                     _ => {}
                 }
@@ -116,11 +134,15 @@ impl Written {
         written
     }
 
-    /// How long after the beginning it was decided, and how.
-    fn decision(&self) -> Result<(u64, &str)> {
+    fn decision(&self) -> Result<Decision<'_>> {
+        let (us, text) = self.decided.as_ref().context("nobody has decided it")?;
+        let (word, reason) = text.split_once('\n').context("a decision without a reason")?;
+        Ok(Decision { after_ms: self.after_ms(*us)?, word, reason })
+    }
+
+    fn after_ms(&self, us: u64) -> Result<u64> {
         let begun_us = self.begun_us.context("nobody has begun it")?;
-        let (us, word) = self.decided.as_ref().context("nobody has decided it")?;
-        Ok(((us - begun_us) / 1000, word))
+        Ok((us - begun_us) / 1000)
     }
 }
 
@@ -144,7 +166,8 @@ fn run_with_deaths(
     if written.begun_us.is_none() {
         return Ok((verdict.came(), None));
     }
-    let (after_ms, word) = written.decision().with_context(|| format!("{faults:?}"))?;
+    let Decision { after_ms, word, .. } =
+        written.decision().with_context(|| format!("{faults:?}"))?;
     // Whoever is left decides when the time is over, and has a death's timeout to notice it.
     ensure!(after_ms <= WITHIN_MS + 1000, "decided after {after_ms} ms: {faults:?}");
     Ok((verdict.came(), Some(word.to_owned())))
@@ -242,7 +265,7 @@ fn check_clocks(subject: &Subject, sets: [Set; 3], notify: &str, b: &[Value], di
     let verdict = play(subject, 7, &[coordinator(notify), a, b], &faults).unwrap();
     let what = format!("{sets:?}, {notify}, b votes: {b_votes}, the coordinator dies: {dies}");
     let written = Written::of(&verdict);
-    let (after_ms, word) = written.decision().expect(&what);
+    let Decision { after_ms, word, .. } = written.decision().expect(&what);
     assert!(after_ms <= WITHIN_MS + 500, "decided after {after_ms} ms: {what}");
     if !sets.contains(&Set::Ahead) {
         // Nobody gives up before the time is over.
@@ -263,6 +286,41 @@ fn clocks_that_differ_by_a_minute_only_abort_early_and_keep_nobody_beyond_the_de
                 check_clocks(&subject, sets, notify, &[], dies);
                 check_clocks(&subject, sets, notify, &[commit("b")], dies);
             }
+        }
+    }
+    Ok(())
+}
+
+/// Nobody follows the transaction any more when the time is over, since the coordinator and site a have left:
+/// so nobody has decided it when site b comes, two seconds later.
+#[track_caller]
+fn check_late_vote(subject: &Subject, of_b: Set, notify: &str) {
+    let begins = on(0, notify, &[begin(), json!("leave")]);
+    let a = asked(1, notify, "a", 500, &[commit("a"), json!("leave")]);
+    let b = asked(2, notify, "b", WITHIN_MS + 2000, &[commit("b"), outcome()]);
+    let verdict = play(subject, 7, &[begins, a, b], &set(2, of_b)).unwrap();
+    let what = format!("b's clock is {of_b:?}, {notify}");
+    let written = Written::of(&verdict);
+    let Decision { after_ms, word, reason } = written.decision().expect(&what);
+    assert!(after_ms > WITHIN_MS, "decided after {after_ms} ms: {what}");
+    // A clock that is behind does not keep its host from voting. That it has voted, and too late, is what
+    // this is about.
+    let is_behind = of_b == Set::Behind;
+    assert_eq!(written.voted.contains("b"), is_behind, "{what}");
+    if is_behind {
+        let voted_ms = written.after_ms(written.voted_us.expect(&what)).expect(&what);
+        assert!(voted_ms > WITHIN_MS, "b voted after {voted_ms} ms: {what}");
+    }
+    let expected = if is_behind { "b voted too late" } else { "b had not voted in time" };
+    assert_eq!((word, reason), ("abort", expected), "{what}");
+}
+
+#[test]
+fn a_vote_from_after_the_deadline_only_aborts_whatever_clock_its_voter_has() -> Result<()> {
+    let subject = subject()?;
+    for of_b in [Set::Right, Set::Ahead, Set::Behind] {
+        for notify in ["all-sites", "coordinator"] {
+            check_late_vote(&subject, of_b, notify);
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! | id | pass | broken if |
 //! |---|---|---|
 //! | T1 | `agreement` | somebody is told an outcome that is not the transaction's decision, or before it is made |
-//! | T2 | `validity` | a transaction is not the one that was asked for, commits without the vote of each site, or aborts without a reason |
+//! | T2 | `validity` | a transaction is not the one that was asked for, commits without the vote of each site, cast in time, or aborts without a reason |
 //! | T3 | `validity` | a decision or a vote is written again, or a vote after the decision |
 //! | T4 | `termination` | somebody waits on for a decision that is made, can be made, or is due |
 //! | T5 | `statuses` | a status shows what was so at no moment of the call: sites, votes, who is dead, the end, its reason, the deadline or the time in doubt |
@@ -61,8 +61,8 @@ impl Judge for CommitJudge {
         ("T1", "all who are told the outcome of a transaction are told the same"),
         (
             "T2",
-            "it asks what its coordinator says, commits only if all its sites have voted so, and aborts \
-             only for a reason",
+            "it asks what its coordinator says, commits only if all its sites have voted so in time, and \
+             aborts only for a reason",
         ),
         ("T3", "a vote and a decision are written once, and no vote comes after the decision"),
         (

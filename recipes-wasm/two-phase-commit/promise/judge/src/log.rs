@@ -99,6 +99,16 @@ impl<'a> Tx<'a> {
         us.saturating_add(ROUNDED_US) >= self.stamped_us.saturating_add(self.within_us)
     }
 
+    /// Whether the vote was stamped when the time was over, whenever in their spans the two stamps were made.
+    pub(crate) fn is_late(&self, vote: &Vote<'_>) -> bool {
+        vote.stamped_us >= self.deadline_us().saturating_add(ROUNDED_US)
+    }
+
+    /// Whether it may have been.
+    pub(crate) fn may_be_late(&self, vote: &Vote<'_>) -> bool {
+        self.may_be_over(vote.when.us)
+    }
+
     /// The decision, if it is made.
     pub(crate) fn decision(&self) -> Option<(Moment, &'a str)> {
         self.decisions.first().map(|made| (made.when, made.word))

@@ -191,6 +191,29 @@ fn t2_the_time_is_counted_from_when_the_leader_may_have_stamped_the_creation() {
 }
 
 #[test]
+fn t2_a_vote_that_came_too_late_is_a_reason_to_abort_and_none_to_commit() {
+    for (word, expected) in [("commit", &["T2"][..]), ("abort", &[])] {
+        let mut story = Story::new();
+        story.begun().vote(2, "a", "commit").wait(WITHIN_MS + 1).vote(3, "b", "commit");
+        assert_breaks(&verdict(&story.decided(3, word).entries), expected);
+    }
+}
+
+#[test]
+fn t2_a_vote_may_have_been_stamped_when_it_was_asked_for_or_when_the_log_has_it() {
+    for word in ["commit", "abort"] {
+        let mut story = Story::new();
+        story
+            .begun()
+            .vote(2, "a", "commit")
+            .wait(WITHIN_MS - LONG_MS)
+            .ask_to_vote(3, "b", "commit");
+        story.wait(LONG_MS + 1).voted(3, "b", "commit").decided(3, word);
+        assert_eq!(verdict(&story.entries), [], "{word}");
+    }
+}
+
+#[test]
 fn t3_a_second_decision_is_rejected() {
     let mut story = Story::new();
     story.begun().vote(2, "a", "abort").decided(1, "abort");

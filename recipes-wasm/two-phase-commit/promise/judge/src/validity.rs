@@ -46,7 +46,7 @@ pub(super) fn check_terms(
     }
 }
 
-/// T2: a commit has the votes of all sites, and an abort has a reason.
+/// T2: a commit has the votes of all sites, cast in time by the servers' clock, and an abort has a reason.
 pub(super) fn check_reasons(
     case: &Case<'_>,
     log: &Log<'_>,
@@ -59,19 +59,28 @@ pub(super) fn check_reasons(
         .position(|entry| matches!(entry.what, What::Fault { fault: FaultKind::ClockJump, .. }));
     for tx in log.all() {
         let Some((decided, word)) = tx.decision() else { continue };
-        let votes: BTreeSet<_> = (tx.votes.iter())
+        let votes: BTreeMap<_, _> = (tx.votes.iter())
             .filter(|vote| vote.when.at < decided.at && vote.word == "commit")
-            .map(|vote| vote.site)
+            .map(|vote| (vote.site, vote))
             .collect();
-        let missing = tx.sites.iter().find(|site| !votes.contains(*site));
+        let missing = tx.sites.iter().find(|site| !votes.contains_key(*site));
         match (word, missing) {
-            ("commit", None) => {}
+            ("commit", None) => {
+                // No clock but the servers' has a say in this: a host whose clock is behind may vote too
+                // late, and then the transaction is to be aborted.
+                if let Some(late) = votes.values().find(|vote| tx.is_late(vote)) {
+                    let what =
+                        format!("committed by the vote of {}, which came too late", late.site);
+                    found.push(log::wrong(id, decided, tx, &what).involving([late.when.at]));
+                }
+            }
             ("commit", Some(site)) => {
                 let what = format!("committed without the vote of {site}");
                 found.push(log::wrong(id, decided, tx, &what));
             }
+            ("abort", None) if votes.values().any(|vote| tx.may_be_late(vote)) => {}
             ("abort", None) => {
-                let what = "aborted, and all its sites had voted to commit";
+                let what = "aborted, and all its sites had voted to commit in time";
                 found.push(log::wrong(id, decided, tx, what));
             }
             ("abort", Some(_)) => {
