@@ -23,6 +23,7 @@ mod ps;
 mod run;
 mod shorthand;
 mod signals;
+mod standard_input;
 mod stderr;
 mod stdout;
 mod test;

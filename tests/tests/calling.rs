@@ -75,6 +75,51 @@ async fn a_call_answers_in_the_types_of_the_module_and_leaves_no_claim() -> Resu
     Ok(())
 }
 
+/// A shell gives `wok` bytes that are no text, and a text that reads as JSON of another type.
+#[tokio::test]
+async fn bytes_come_from_standard_input_as_they_are() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let path = zookeeper::unique_path();
+    let options = ["configuration", "--mount", &path, "--connect", server.address(), "set"];
+    let set = format!("\"$WOK\" call {} key=k data=@- expected=any", options.join(" "));
+    for (printed, bytes) in [
+        ("\\377\\000\\n", &b"\xff\x00\n"[..]),
+        ("12", b"12"),
+        ("{\"a\":1}", b"{\"a\":1}"),
+        ("", b""),
+    ] {
+        let line = format!("printf '{printed}' | {set}");
+        let ended = Program::shell(&line).env("WOK", wok_binary()?).run().await?;
+        assert_eq!(ended.code(), Some(0), "{line}: {ended:?}");
+        let (data, _) = admin.get(&format!("{path}/k")).await?.context("the key")?;
+        assert_eq!(data, bytes, "{line}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn standard_input_is_read_once_and_never_where_it_is_a_commands() -> Result<()> {
+    let path = zookeeper::unique_path();
+    let twice = call("configuration", &path, &["set", "key=@-", "data=@-", "expected=any"]).await?;
+    let given = call("configuration", &path, &["get", "{\"key\":\"k\"}", "key=@-"]).await?;
+    let address = zookeeper::shared().await.address();
+    let held = Program::wok()?
+        .args(["hold", "queue", "--mount", &path, "--connect", address])
+        .args(["put", "data=@-", "--", "true"])
+        .run()
+        .await?;
+    for (ended, told) in [
+        (twice, "key=@- and data=@- are to be read from standard input"),
+        (given, "argument key is given twice"),
+        (held, "standard input is the command's; only `wok call` reads"),
+    ] {
+        assert_eq!(ended.code(), Some(64), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_only_answers_is_told_to_be_called_where_a_claim_was_to_be_held() -> Result<()> {
     let server = zookeeper::shared().await;

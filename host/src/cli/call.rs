@@ -14,6 +14,7 @@ use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
 use super::log::{LOG_FOR_ONE, log_to_stderr};
 use super::output::Printer;
 use super::signals;
+use super::standard_input::StandardInput;
 use crate::client::{Client, Purpose};
 use crate::epochs::Joined;
 use crate::guest::values;
@@ -30,7 +31,8 @@ use crate::participant::{self, Answer, CallError, Ending, Follower, Notice, Part
     wok call orders contenders\n  \
     wok call lock --mount /locks/backup --connect zk1:2181 contenders\n  \
     wok call leader-election --mount /election/scheduler --connect zk1:2181 leader\n  \
-    wok call ./my-queue.wasm --mount /queues/a --connect zk1:2181 put data=hello priority=1")]
+    wok call ./my-queue.wasm --mount /queues/a --connect zk1:2181 put data=hello priority=1\n  \
+    wok call ./my-queue.wasm --mount /queues/a --connect zk1:2181 put data=@- < picture.png")]
 pub(super) struct Arguments {
     #[command(flatten)]
     called: Called,
@@ -46,7 +48,7 @@ impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
         printer.never_wait();
         log_to_stderr(LOG_FOR_ONE, printer);
-        let answer = match self.called.calling(&self.joining)? {
+        let answer = match self.called.calling(&self.joining, StandardInput::OfTheCall)? {
             Calling::OwnSession(target) => {
                 joining::runtime()?.block_on(call(&self.joining, &target, printer))?
             }

@@ -19,6 +19,7 @@ use super::joining::{self, Called, Calling, Joining, Ready, Target, stopping};
 use super::log::{LOG_FOR_ONE, log_to_stderr};
 use super::output::Printer;
 use super::signals;
+use super::standard_input::StandardInput;
 use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
 use crate::guardian::{self, Attendance, GuardedCommand, Outcome};
@@ -75,7 +76,7 @@ pub(super) struct HoldOptions {
 
 impl Arguments {
     pub(super) fn execute(self, printer: &Printer) -> Result<ExitCode, Failure> {
-        match self.called.calling(&self.options.joining)? {
+        match self.called.calling(&self.options.joining, StandardInput::OfTheCommand)? {
             Calling::OwnSession(target) => self.options.execute(target, self.command, printer),
             Calling::Daemon(daemon, call) => {
                 prepare(printer)?;

@@ -16,6 +16,7 @@ use super::connect::{Connect, duration};
 use super::daemon_call::{DaemonCall, GRACE};
 use super::exit::Failure;
 use super::output::Printer;
+use super::standard_input::{self, StandardInput};
 use super::way::{Typed, Way};
 use crate::api::json::Unambiguous;
 use crate::base::{Base, BaseOptions, Sessions, user_cache};
@@ -81,7 +82,8 @@ pub(super) struct Called {
     /// The operation to call; `wok inspect` tells those of a module.
     operation: String,
 
-    /// Its arguments: `name=value` each, or one JSON object.
+    /// Its arguments: `name=value` each, or one JSON object. `wok call` reads the bytes of one that is
+    /// `name=@-` from standard input.
     #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }
@@ -99,10 +101,23 @@ impl Called {
     ///
     /// # Errors
     /// The arguments cannot be read, or do not go together.
-    pub(super) fn calling(self, joining: &Joining) -> Result<Calling, Failure> {
-        let Called { typed, daemon, module, mount, operation, arguments: texts } = self;
-        let arguments = object("argument", &texts)?;
-        Ok(match typed.way(&module, mount, joining.connect.connection())? {
+    pub(super) fn calling(
+        self,
+        joining: &Joining,
+        input: StandardInput,
+    ) -> Result<Calling, Failure> {
+        let Called { typed, daemon, module, mount, operation, arguments: mut texts } = self;
+        let from_input = input.take(&mut texts)?;
+        let mut arguments = object("argument", &texts)?;
+        let way = typed.way(&module, mount, joining.connect.connection())?;
+        // Nothing is waited for that is of no use: what else is wrong has been said.
+        if let (Some(name), Some(object)) = (from_input, arguments.as_object_mut()) {
+            if object.contains_key(&name) {
+                return Err(given_twice("argument", &name));
+            }
+            object.insert(name, standard_input::read()?);
+        }
+        Ok(match way {
             Way::OwnSession { mount } => {
                 let module = ModuleSource::parse(&module);
                 Calling::OwnSession(Target { module, mount, operation, arguments, texts })
@@ -134,7 +149,7 @@ pub(super) struct Target {
     pub(super) mount: String,
     pub(super) operation: String,
     pub(super) arguments: Value,
-    /// What the arguments were read from.
+    /// What the arguments were read from, but for the one that is read from standard input.
     pub(super) texts: Vec<String>,
 }
 
@@ -373,10 +388,14 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
             Err(_) => Value::String(value.to_owned()),
         };
         if object.insert(name.to_owned(), value).is_some() {
-            return Err(Failure::Usage(format!("{what} {name} is given twice: give it once")));
+            return Err(given_twice(what, name));
         }
     }
     Ok(Value::Object(object))
+}
+
+fn given_twice(what: &str, name: &str) -> Failure {
+    Failure::Usage(format!("{what} {name} is given twice: give it once"))
 }
 
 /// Who this process is, in words.
