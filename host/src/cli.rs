@@ -17,6 +17,7 @@ mod logs;
 mod man;
 mod new;
 mod next;
+mod outlet;
 mod output;
 mod promise;
 mod ps;
