@@ -58,6 +58,8 @@ use tokio_util::sync::CancellationToken;
 #[cfg(feature = "command-line")]
 pub(crate) use body::LONGEST as LONGEST_TIMEOUT;
 pub use desk::Served;
+#[cfg(feature = "command-line")]
+pub(crate) use lines::{answer_line, notice_line};
 pub use socket::{BindError, default_socket};
 
 use crate::config;

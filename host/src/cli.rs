@@ -122,6 +122,7 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => arguments.execute(Arguments::command()),
         Command::Man(arguments) => arguments.execute(Arguments::command()),
     };
+    stdout::finish();
     // What a command did stands, though it could not be told: the exit code says so.
     let outcome = outcome.and_then(|code| match stdout::failure() {
         Some(error) => Err(Failure::Output(error)),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::modules::{ModuleSource, stock_names};
 use wok_tests::admin::Admin;
-use wok_tests::process::{Ended, Program, wok_binary};
+use wok_tests::process::{Ended, Line, Program, Running, Signal, Stream, wok_binary};
 use wok_tests::zookeeper;
 
 /// A contender as kazoo names it; curator's naming is the default.
@@ -117,6 +117,102 @@ async fn standard_input_is_read_once_and_never_where_it_is_a_commands() -> Resul
         assert_eq!(ended.code(), Some(64), "{ended:?}");
         assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
     }
+    Ok(())
+}
+
+/// A call that goes on, once it has answered.
+async fn following(module: &str, path: &str, arguments: &[&str]) -> Result<Running> {
+    let server = zookeeper::shared().await;
+    let options = ["call", module, "--mount", path, "--connect", server.address(), "--follow"];
+    let follower = Program::wok()?.args(options).args(arguments).start()?;
+    // What is told in words is no JSON.
+    let is_answer = |line: &Line| {
+        line.stream == Stream::Stdout
+            && match serde_json::from_str::<Value>(&line.text) {
+                Ok(Value::Object(event)) => event["event"] == "answered",
+                told => told.is_ok(),
+            }
+    };
+    follower.wait_for_line("an answer", is_answer).await?;
+    Ok(follower)
+}
+
+fn json_lines(text: &str) -> Result<Vec<Value>> {
+    Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
+}
+
+#[tokio::test]
+async fn what_a_participant_tells_is_followed_until_a_signal_comes() -> Result<()> {
+    let path = zookeeper::unique_path();
+    let set = ["set", "key=limit", "data=8", "expected=any"];
+    assert_eq!(call("configuration", &path, &set).await?.code(), Some(0));
+    for output in ["text", "json"] {
+        let follower = following("configuration", &path, &["observe", "--output", output]).await?;
+        assert_eq!(call("configuration", &path, &set).await?.code(), Some(0));
+        let told = follower.wait_for_text("changed").await?;
+        assert_eq!(told.stream, Stream::Stdout);
+        follower.signal(Signal::INT)?;
+        let ended = follower.ended().await?;
+        assert_eq!((ended.code(), ended.stderr.as_str()), (Some(128 + 2), ""), "{ended:?}");
+        if output == "text" {
+            assert!(told.text.starts_with("changed {"), "{}", told.text);
+            assert!(told.text.contains(r#""key":"limit""#), "{}", told.text);
+            continue;
+        }
+        let lines = json_lines(&ended.stdout)?;
+        let [answered, changed] = lines.as_slice() else { panic!("{}", ended.stdout) };
+        assert_eq!(
+            (&answered["event"], &answered["operation"]),
+            (&json!("answered"), &json!("observe"))
+        );
+        assert!(answered["value"].is_number(), "{answered}");
+        assert_eq!(
+            (&changed["event"], &changed["name"]),
+            (&json!("recipe-event"), &json!("changed"))
+        );
+        assert_eq!(changed["detail"]["key"], "limit", "{changed}");
+        assert_eq!(changed["participant"], answered["participant"], "{changed}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_claim_is_held_while_its_call_is_followed_and_its_loss_ends_the_call() -> Result<()> {
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let path = zookeeper::unique_path();
+    let released = following("lock", &path, &["acquire", "--output", "json"]).await?;
+    assert_eq!(admin.children(&path).await?.len(), 1);
+    released.signal(Signal::TERM)?;
+    let ended = released.ended().await?;
+    assert_eq!((ended.code(), ended.stderr.as_str()), (Some(128 + 15), ""), "{ended:?}");
+    assert_eq!(admin.children(&path).await?, Vec::<String>::new());
+
+    let lost = following("lock", &path, &["acquire", "--output", "json"]).await?;
+    let held = admin.children(&path).await?;
+    let [held] = held.as_slice() else { panic!("{held:?}") };
+    admin.delete(&format!("{path}/{held}")).await?;
+    let ended = lost.ended().await?;
+    assert_eq!(ended.code(), Some(76), "{ended:?}");
+    let lines = json_lines(&ended.stdout)?;
+    let mut events: Vec<_> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    assert_eq!(events.last(), Some(&"lost"), "{}", ended.stdout);
+    events.sort_unstable();
+    assert_eq!(events, ["answered", "held", "lost", "waiting"], "{}", ended.stdout);
+    let lost = lines.last().context("the loss")?;
+    assert_eq!(lost["reason"], "znode-deleted", "{lost}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_that_is_followed_ends_with_its_reader() -> Result<()> {
+    let address = zookeeper::shared().await.address();
+    let path = zookeeper::unique_path();
+    let line = format!(
+        "\"$WOK\" call configuration --mount {path} --connect {address} observe --follow | head -1"
+    );
+    let ended = Program::shell(&line).env("WOK", wok_binary()?).run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    ended.stdout.trim().parse::<u64>().with_context(|| format!("{ended:?}"))?;
     Ok(())
 }
 

@@ -251,6 +251,35 @@ async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> R
 }
 
 #[tokio::test]
+async fn a_call_that_is_followed_holds_until_it_is_ended_or_the_daemon_is() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let arguments = ["call", "orders", "acquire", "--follow", "--output", "json", "--wait", "60s"];
+    let released = daemon.wok(arguments)?.start()?;
+    for event in [r#""answered""#, r#""held""#] {
+        assert_eq!(released.wait_for_text(event).await?.stream, Stream::Stdout);
+    }
+    assert_eq!(daemon.contenders().await?.len(), 1);
+    released.signal(Signal::INT)?;
+    let ended = released.ended().await?;
+    assert_eq!((ended.code(), ended.stderr.as_str()), (Some(128 + 2), ""), "{ended:?}");
+    assert_eq!(daemon.contenders().await?, Vec::<String>::new());
+    let lines = ended.stdout.lines().map(serde_json::from_str);
+    let lines: Vec<Value> = lines.collect::<Result<_, _>>()?;
+    let mut events: Vec<_> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    events.sort_unstable();
+    assert_eq!(events, ["answered", "held", "waiting"], "{}", ended.stdout);
+
+    let ended_with_it = daemon.wok(arguments)?.start()?;
+    ended_with_it.wait_for_text(r#""answered""#).await?;
+    daemon.running.signal(Signal::TERM)?;
+    let ended = ended_with_it.ended().await?;
+    assert_eq!(ended.code(), Some(69), "{ended:?}");
+    let last: Value = serde_json::from_str(ended.stdout.lines().last().context("a last line")?)?;
+    assert_eq!((&last["event"], &last["how"]), (&json!("ended"), &json!("left")), "{last}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn who_waits_in_vain_leaves_nothing_in_line() -> Result<()> {
     let daemon = Daemon::start().await?;
     let _holder = daemon.holding("read line").await?;

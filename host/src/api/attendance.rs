@@ -430,8 +430,7 @@ impl<'a> Teller<'a> {
     fn tell_answer(&mut self, operation: &str, answer: Result<Answer, CallError>) -> Answered {
         let (happening, answered) = match answer {
             Ok(Answer { value: Ok(value), watches, .. }) => {
-                let answered = Happening::new("answered").with("value", value);
-                (answered.with("goes-on", watches), Answered::Well)
+                (Happening::answered(value, watches), Answered::Well)
             }
             Ok(Answer { value: Err(error), .. }) => {
                 let why = format!(

@@ -142,6 +142,11 @@ impl Happening {
         }
     }
 
+    /// What its operation has answered, and whether more may come of that.
+    pub(super) fn answered(value: Value, goes_on: bool) -> Self {
+        Happening::new("answered").with("value", value).with("goes-on", goes_on)
+    }
+
     /// The line of it.
     pub(super) fn line(self, recipe: &str, participant: &str) -> Bytes {
         self.with("recipe", recipe).with("participant", participant).line_of_all()
@@ -156,6 +161,24 @@ impl Happening {
         }
         Bytes::from(format!("{}\n", Value::Object(line)))
     }
+}
+
+/// The line of what a participant tells, for who follows one of its own process.
+#[cfg(feature = "command-line")]
+pub(crate) fn notice_line(notice: &Notice, recipe: &str, participant: &str) -> Bytes {
+    Happening::of(notice).line(recipe, participant)
+}
+
+/// The line of what an operation of such a participant has answered.
+#[cfg(feature = "command-line")]
+pub(crate) fn answer_line(
+    operation: &str,
+    value: Value,
+    goes_on: bool,
+    recipe: &str,
+    participant: &str,
+) -> Bytes {
+    Happening::answered(value, goes_on).with("operation", operation).line(recipe, participant)
 }
 
 /// The lines of an answer, as they come. One waits beside those that the connection has taken.

@@ -1,5 +1,7 @@
 //! A call of an operation by a participant of the daemon's, and what comes of it.
 
+use std::pin::pin;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -10,6 +12,7 @@ use tokio::time::Instant;
 use super::exit::Failure;
 use super::joining::{self, stopping};
 use super::output::Printer;
+use super::stdout::{self, Reader};
 use crate::api::LONGEST_TIMEOUT;
 use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, Told, path};
 use crate::config::spell_duration;
@@ -210,50 +213,106 @@ impl DaemonCall {
         signals: &mut mpsc::Receiver<Signal>,
         printer: &Printer,
     ) -> Result<Came, Failure> {
-        let what = self.in_words();
         loop {
-            let silent = joined.until_silent();
-            let silence = async {
-                printer.silent(&silent.await);
-                std::future::pending().await
-            };
-            // All are cancel-safe: lines and signals stay queued, and each line begins the silence anew.
-            let told = tokio::select! {
-                biased;
-                told = joined.next() => told?,
-                signal = stopping(signals) => return Err(joining::signalled(signal)),
-                () = reached(self.until) => return Err(self.unanswered()),
-                never = silence => never,
-            };
-            let Some(told) = told else {
-                return Err(Failure::Unreachable(format!("{what}: the daemon said no more of it")));
-            };
-            if let Some(held) = told.held() {
-                return Ok(Came::Held(Box::new(Claim { held, told })));
+            let told = self.told(joined, self.until, signals, printer).await?;
+            if let Some(came) = self.came(&told)? {
+                return Ok(came);
             }
             match told.event {
-                Event::Released { .. } => return Ok(Came::Released),
-                Event::Answered { value, goes_on } => return Ok(Came::Answered { value, goes_on }),
-                Event::Refused { error } => {
-                    let error = values::error_in_words(&error);
-                    return Err(Failure::Module(format!("{what}: {error}")));
-                }
-                Event::TimedOut => {
-                    return Err(self.unanswered());
-                }
-                Event::Lost(loss) => return Err(Failure::Lost { what, loss: loss.into() }),
-                Event::Ended { how, message } => {
-                    let why = if message.is_empty() { &how } else { &message };
-                    return Err(match &*how {
-                        "failed" => Failure::Module(format!("{what}: {why}")),
-                        // Asked to by the daemon, or by somebody through it.
-                        _ => Failure::Unreachable(format!("{what}: the daemon ended it: {why}")),
-                    });
-                }
                 Event::Joined { .. } | Event::Alive { .. } | Event::Leaving { .. } => {}
                 _ => printer.told(&told),
             }
         }
+    }
+
+    /// Prints all that is told, until the participant has ended, a signal comes, or nobody reads any more.
+    ///
+    /// # Errors
+    /// It has ended, or has not answered and does not.
+    pub(super) async fn follow(
+        &self,
+        joined: &mut Joined,
+        signals: &mut mpsc::Receiver<Signal>,
+        printer: &Printer,
+    ) -> Result<ExitCode, Failure> {
+        let (mut until, mut has_answered) = (self.until, false);
+        let mut unread = pin!(stdout::until_unread());
+        loop {
+            // Both are cancel-safe: what is told stays queued, and a reader that has gone does not come back.
+            let told = tokio::select! {
+                told = self.told(joined, until, signals, printer) => told,
+                () = &mut unread => return Ok(ExitCode::SUCCESS),
+            };
+            let told = match told {
+                Ok(told) => told,
+                // So ends what has no end of its own.
+                Err(ended @ Failure::Signalled(_)) if has_answered => return Ok(ended.code()),
+                Err(failure) => return Err(failure),
+            };
+            let reader = printer.follow(&told);
+            if let Some(Came::Answered { .. }) = self.came(&told)? {
+                // `--wait` was for the answer.
+                (until, has_answered) = (None, true);
+            }
+            if reader == Reader::Gone {
+                return Ok(ExitCode::SUCCESS);
+            }
+        }
+    }
+
+    /// What the daemon tells next. Cancel-safe, and so is nothing that is told lost.
+    async fn told(
+        &self,
+        joined: &mut Joined,
+        until: Option<Instant>,
+        signals: &mut mpsc::Receiver<Signal>,
+        printer: &Printer,
+    ) -> Result<Told, Failure> {
+        let silent = joined.until_silent();
+        let silence = async {
+            printer.silent(&silent.await);
+            std::future::pending().await
+        };
+        // All are cancel-safe: lines and signals stay queued, and each line begins the silence anew.
+        let told = tokio::select! {
+            biased;
+            told = joined.next() => told?,
+            signal = stopping(signals) => return Err(joining::signalled(signal)),
+            () = reached(until) => return Err(self.unanswered()),
+            never = silence => never,
+        };
+        told.ok_or_else(|| {
+            Failure::Unreachable(format!("{}: the daemon said no more of it", self.in_words()))
+        })
+    }
+
+    /// What has come of the call by what is told, if anything.
+    fn came(&self, told: &Told) -> Result<Option<Came>, Failure> {
+        if let Some(held) = told.held() {
+            return Ok(Some(Came::Held(Box::new(Claim { held, told: told.clone() }))));
+        }
+        let what = self.in_words();
+        Ok(Some(match &told.event {
+            Event::Released { .. } => Came::Released,
+            Event::Answered { value, goes_on } => {
+                Came::Answered { value: value.clone(), goes_on: *goes_on }
+            }
+            Event::Refused { error } => {
+                let error = values::error_in_words(error);
+                return Err(Failure::Module(format!("{what}: {error}")));
+            }
+            Event::TimedOut => return Err(self.unanswered()),
+            Event::Lost(loss) => return Err(Failure::Lost { what, loss: loss.clone().into() }),
+            Event::Ended { how, message } => {
+                let why = if message.is_empty() { how } else { message };
+                return Err(match how.as_str() {
+                    "failed" => Failure::Module(format!("{what}: {why}")),
+                    // Asked to by the daemon, or by somebody through it.
+                    _ => Failure::Unreachable(format!("{what}: the daemon ended it: {why}")),
+                });
+            }
+            _ => return Ok(None),
+        }))
     }
 }
 

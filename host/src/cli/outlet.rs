@@ -58,6 +58,8 @@ impl<T: AsFd> Write for Descriptor<T> {
 /// Who says a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// An operation, by its answer: of those there is one, and it finds room however long it is.
+    Answered,
     Said,
     Logged,
 }
@@ -108,6 +110,7 @@ impl Outlet {
     pub(super) fn push(&self, line: Vec<u8>, kind: Kind) {
         let mut queue = self.queue();
         let most = match kind {
+            Kind::Answered => usize::MAX,
             Kind::Said => ALL_BYTES,
             // Once lines are dropped, it is for a while: not a line here and a count there.
             Kind::Logged if queue.dropped > 0 => LOG_BYTES / 2,
@@ -246,6 +249,19 @@ mod tests {
         let rest: Vec<_> =
             lines.iter().skip(logged).map(|it| String::from_utf8_lossy(it)).collect();
         assert_eq!(rest, [format!("{} dropped\n", 1000 - logged), "lost\n".to_owned()]);
+    }
+
+    #[test]
+    fn an_answer_finds_room_where_nothing_else_does() {
+        let (outlet, take, written) = outlet();
+        for _ in 0..1000 {
+            outlet.push(vec![b'x'; 1024], Kind::Said);
+        }
+        outlet.push(b"answer\n".to_vec(), Kind::Answered);
+        for _ in 0..1000 {
+            take.send(()).unwrap();
+        }
+        assert!(written.iter().any(|it| it == b"answer\n"));
     }
 
     #[test]

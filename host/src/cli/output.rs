@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime};
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
+use super::events::one_line;
 use super::exit::{Failure, LossInWords};
 use super::stdout::Reader;
 use super::{stderr, stdout, told};
-use crate::client::{ClientError, Told};
+use crate::client::{ClientError, Event, Told, Whole};
 use crate::config::spell_duration;
 use crate::guest::values::unsigned;
 use crate::participant::{Notice, detail_as_json};
@@ -48,10 +49,16 @@ impl Printer {
     /// nobody who reads standard error.
     pub(super) fn never_wait(&self) {
         stderr::begin(match self.output {
-            Output::Text => |count| format!("wok: {}", dropped(count)),
-            Output::Json => |count| {
-                json!({ "event": "dropped", "lines": count, "message": dropped(count) }).to_string()
-            },
+            Output::Text => |count| format!("wok: {}", dropped(count, "standard error")),
+            Output::Json => |count| dropped_as_json(count, "standard error"),
+        });
+    }
+
+    /// The same of standard output, for a command that prints what it is told.
+    pub(super) fn never_wait_to_follow(&self) {
+        stdout::begin(match self.output {
+            Output::Text => |count| dropped(count, "standard output"),
+            Output::Json => |count| dropped_as_json(count, "standard output"),
         });
     }
 
@@ -135,6 +142,24 @@ impl Printer {
         }
     }
 
+    /// What is told to who follows a participant, on standard output: as the daemon tells it, for programs.
+    /// Says whether anybody still reads.
+    pub(super) fn follow(&self, told: &Told) -> Reader {
+        let line = || Value::Object(told.line.clone()).to_string();
+        match (&told.event, self.output) {
+            // Of these nothing has happened; the failure of the command tells what has been refused.
+            (Event::Joined { .. } | Event::Alive { dropped: None | Some(Whole(0)) }, _)
+            | (Event::Refused { .. } | Event::TimedOut, _) => Reader::There,
+            (Event::Answered { value, .. }, Output::Text) => self.answer(value),
+            (Event::Answered { .. }, Output::Json) => stdout::answer(&line()),
+            (_, Output::Json) => stdout::say(&line()),
+            (_, Output::Text) => match told::in_words(told) {
+                Some(text) => stdout::say(&one_line(&text)),
+                None => Reader::There,
+            },
+        }
+    }
+
     /// Tells that a claim was over before its command. `whose` has the fields that name the claim.
     pub(super) fn lost(&self, whose: &[(&str, Value)], loss: &LossInWords) {
         let mut fields = whose.to_vec();
@@ -175,17 +200,18 @@ impl Printer {
         }
     }
 
-    /// The answer of an operation, as JSON for both: on one line for programs.
-    pub(super) fn answer(&self, answer: &Value) {
+    /// The answer of an operation, as JSON for both: on one line for programs. Says whether anybody reads.
+    pub(super) fn answer(&self, answer: &Value) -> Reader {
         let text = match self.output {
             Output::Text => plain_text::json(&format!("{answer:#}")),
             Output::Json => answer.to_string(),
         };
-        stdout::say(&text);
+        let reader = stdout::answer(&text);
         // The operation has done what it does, and may answer something else when it is called again.
         if stdout::failure().is_some() {
             self.err(&text);
         }
+        reader
     }
 
     /// A report that was asked for, on standard output.
@@ -232,6 +258,10 @@ impl Printer {
     }
 }
 
-fn dropped(lines: u64) -> String {
-    format!("{lines} lines were dropped here: standard error is not read fast enough")
+fn dropped(lines: u64, stream: &str) -> String {
+    format!("{lines} lines were dropped here: {stream} is not read fast enough")
+}
+
+fn dropped_as_json(lines: u64, stream: &str) -> String {
+    json!({ "event": "dropped", "lines": lines, "message": dropped(lines, stream) }).to_string()
 }

@@ -172,11 +172,12 @@ mod tests {
 
     #[test]
     fn every_option_belongs_to_one_of_the_ways_or_to_both() {
-        const BOTH: [&str; 12] = [
+        const BOTH: [&str; 13] = [
             "module",
             "operation",
             "arguments",
             "command",
+            "follow",
             "wait",
             "connect_timeout",
             "owner",
