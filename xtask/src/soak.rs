@@ -154,11 +154,11 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "queue",
-        about: "a queue on three servers, of whose producers and consumers 60 are killed",
+        about: "a queue on three servers, one of whose users is killed each second for a minute",
         play: Play::Longer(Longer {
             profile: Profile::Ci,
             test: "queue",
-            filter: "killed_in_turn",
+            filter: "anybody_is_killed",
             setting: ("WOK_QUEUE_KILLS", "60"),
         }),
     },

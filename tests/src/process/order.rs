@@ -1,8 +1,9 @@
 //! A file to which several programs append, so that a test can tell what came first.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
@@ -48,6 +49,16 @@ impl OrderFile {
     /// quotes: `held $WOK_FENCE` writes the value.
     pub fn append(&self, label: &str) -> String {
         format!("echo \"$(date +%s%N) {label}\" >> '{}'", self.path.display())
+    }
+
+    /// Appends `label` from the test itself.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, label: &str) -> Result<()> {
+        let nanos = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
+        let mut file = fs::OpenOptions::new().append(true).open(&self.path)?;
+        Ok(file.write_all(format!("{nanos} {label}\n").as_bytes())?)
     }
 
     /// The lines so far.
