@@ -19,7 +19,7 @@ use wok::modules::stock_names;
 use wok::participant::{Follower, Participant};
 use wok::session::{Request, SeatLimits};
 use wok_tests::frames::Opcode;
-use wok_tests::patience::within;
+use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Seen};
 use wok_tests::scene::Scene;
 use wok_tests::stock::Stock;
@@ -102,8 +102,9 @@ impl Counting {
 
     /// Calls the operation, and lets the replies of one round trip after another through: those of a trip
     /// only when all its requests have been sent without them. A request that waits for a reply that the
-    /// table does not know of is not sent; the client then gives the silent connection up and asks again,
-    /// which is one request too many.
+    /// table does not know of is not sent, nor is one that the table has and the recipe has not. The client
+    /// then gives the silent connection up and sends again what was not answered: that is seen by the
+    /// connection, where the number of requests may be what the table says.
     async fn count(&mut self, cost: &Cost) -> Result<()> {
         for call in &cost.before {
             self.call(call).await?;
@@ -132,6 +133,7 @@ impl Counting {
         let count = waited_for.len() + cost.behind.len();
         self.until_sent(count).await?;
         self.until_answered().await?;
+        ensure!(connections(&self.scene) == 1, "a reply was waited for in vain; {}", self.story());
         let mut sent = self.scene.sent();
         let more = sent.split_off(count.min(sent.len()));
         let looks = more.iter().all(|opcode| cost.changes_a_claim && *opcode == Opcode::GetData);
@@ -156,6 +158,12 @@ impl Counting {
     }
 }
 
+/// How many connections the requests came by.
+fn connections(scene: &Scene) -> usize {
+    let seen = scene.proxy.requests(&scene.about());
+    seen.iter().map(|seen| seen.connection).collect::<BTreeSet<_>>().len()
+}
+
 /// Any order, but the same for the same requests.
 fn in_order(mut opcodes: Vec<Opcode>) -> Vec<Opcode> {
     opcodes.sort_by_key(|opcode| opcode.number());
@@ -172,6 +180,50 @@ async fn every_operation_costs_what_the_table_says() -> Result<()> {
         }
     }
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
+    Ok(())
+}
+
+/// The holder has a session of its own. While no reply comes, all that the first round trip behind the event
+/// takes is sent; if there were a second one, the reply to it would not come.
+#[tokio::test]
+async fn the_next_in_line_holds_one_round_trip_after_it_is_told() -> Result<()> {
+    let server = zookeeper::shared().await;
+    // A writer that goes may have become a reader, so the next writer lists the line once more, and holds by
+    // what that shows. Others have heard all they need, and look whether their own znode still stands.
+    for (recipe, operation, expected) in [
+        ("lock", "acquire", Opcode::GetData),
+        ("read-write-lock", "acquire-read", Opcode::GetData),
+        ("read-write-lock", "acquire-write", Opcode::GetChildren2),
+    ] {
+        let scene = Scene::open(recipe).await?;
+        let beside = Stock::open(server.address(), recipe, &scene.path).await?;
+        let (holder, _its_follower) = beside.join()?;
+        let first = if recipe == "lock" { "acquire" } else { "acquire-write" };
+        ensure!(beside.call(&holder, first).await?.claim.is_some(), "{recipe}: no claim");
+        let (next, _the_nexts) = scene.stock.join()?;
+        let stall = || drop(scene.proxy.inject(scene.about(), Action::StallReplies));
+        let handing_over = async {
+            eventually("the one ahead to be watched", async || {
+                let seen = scene.proxy.requests(&scene.about());
+                let is_there = seen.len() == 3 && seen.iter().all(|seen| seen.answer.is_some());
+                Ok(is_there.then_some(()))
+            })
+            .await?;
+            scene.proxy.clear_log();
+            stall();
+            beside.call(&holder, "release").await?;
+            scene.until_sent(1).await?;
+            let trip = scene.sent();
+            // The first request of another trip finds the door closed again.
+            stall();
+            scene.proxy.release();
+            anyhow::Ok(trip)
+        };
+        let (held, trip) = tokio::try_join!(scene.stock.call(&next, operation), handing_over)?;
+        ensure!(held.claim.is_some(), "{recipe} {operation}: {held:?}");
+        ensure!(trip == [expected], "{recipe} {operation}: {trip:?} after the event");
+        ensure!(connections(&scene) == 1, "{recipe} {operation}: a second round trip");
+    }
     Ok(())
 }
 

@@ -246,6 +246,7 @@ async fn a_members_round_costs_a_few_requests_however_many_make_it() -> Result<(
     }
     let of_one = requests.len() as f64 / (MEMBERS * ROUNDS) as f64;
     println!("figure: requests of one member's round: {of_one:.2}, of {MEMBERS}: {kinds:?}");
-    assert!((5.0..11.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
+    // Nine, as the recipe's page counts them, and what those who come or go at one time tell each other.
+    assert!((8.0..10.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
     Ok(())
 }

@@ -148,8 +148,13 @@ impl Printer {
         let line = || Value::Object(told.line.clone()).to_string();
         match (&told.event, self.output) {
             // Of these nothing has happened; the failure of the command tells what has been refused.
-            (Event::Joined { .. } | Event::Alive { dropped: None | Some(Whole(0)) }, _)
-            | (Event::Refused { .. } | Event::TimedOut, _) => Reader::There,
+            (
+                Event::Joined { .. }
+                | Event::Alive { dropped: None | Some(Whole(0)) }
+                | Event::Refused { .. }
+                | Event::TimedOut,
+                _,
+            ) => Reader::There,
             (Event::Answered { value, .. }, Output::Text) => self.answer(value),
             (Event::Answered { .. }, Output::Json) => stdout::answer(&line()),
             (_, Output::Json) => stdout::say(&line()),

@@ -146,11 +146,11 @@ fn semaphore() -> Vec<Cost> {
     let cost =
         |operation, trips| Cost::of("semaphore", operation, trips).config(json!({ "permits": 2 }));
     let warm = ["acquire", "release"];
-    let acquire: &[&[Opcode]] = &[&[Create, List], &[Read, Read], &[Multi, Read]];
+    let acquire: &[&[Opcode]] = &[&[Create, List], &[Read], &[Multi, Read]];
     vec![
         cost("acquire", acquire).after(&warm),
         cost("release", &[&[Multi]]).after(&["acquire"]),
-        cost("available", &[&[Read, Read]]).after(&warm),
+        cost("available", &[&[Read]]).after(&warm),
         cost("resize", &[&[SetData]]).with(json!({ "permits": 2 })).after(&warm),
         cost("contenders", &[&[List], &[List]]).after(&warm),
     ]
@@ -265,6 +265,12 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
     let taken = |operation, trips: &[&'static [Opcode]]| {
         cost(operation, trips).after_call(Who::Counted, "put-all", three()).after(&["take"])
     };
+    // Gone with the transaction, so that nothing is watched and nothing has to be acknowledged.
+    let once = |operation, trips: &[&'static [Opcode]]| {
+        let cost = cost(operation, &[list, trips].concat());
+        let cost = cost.config(json!({ "delivery": "at-most-once" }));
+        cost.after_call(Who::Counted, "put-all", three()).after(&["take"])
+    };
     let one = || json!({ "data": "a" });
     let item = json!({ "item": ITS_PATH, "fence": ITS_FENCE });
     let first: &'static [Opcode] = if list.is_empty() { &[List] } else { &[Sync, List] };
@@ -275,6 +281,8 @@ fn queue(recipe: &'static str, list: &[&'static [Opcode]]) -> Vec<Cost> {
         cost("put-all", &[&[Multi]]).with(three()).after_call(Who::Counted, "put", one()),
         taking("take", &[&[Read], &[Multi, Read]]),
         taking("take-many", &[&[Exists, Exists], &[Read, Read], &[Multi, Read, Read]]),
+        once("take", &[&[Read], &[Multi]]),
+        once("take-many", &[&[Exists, Exists], &[Read, Read], &[Multi]]),
         taken("ack", &[&[Multi]]),
         taken("reject", &[&[Multi]]),
         ack_item.after_call(Who::Counted, "put", one()).after_call(Who::Other, "take", json!({})),
