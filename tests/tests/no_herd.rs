@@ -57,6 +57,16 @@ struct Line {
 impl Line {
     /// Has a holder and so many others stand in line and watch.
     async fn stand(recipe: Recipe, waiters: usize) -> Result<Line> {
+        let (mut line, sessions) = Line::open(recipe, waiters).await?;
+        line.join(&sessions[0])?;
+        line.call(0, line.recipe.hold, &Value::Null)?;
+        line.until_held_by(0).await?;
+        line.wait_behind(&sessions, line.recipe.hold, waiters).await?;
+        Ok(line)
+    }
+
+    /// Nobody in it yet, and the sessions for one and so many others.
+    async fn open(recipe: Recipe, waiters: usize) -> Result<(Line, Vec<Arc<Session>>)> {
         let server = zookeeper::shared().await;
         let (proxy, path) = (Proxy::start(server.address())?, zookeeper::unique_path());
         let host = Base::new(BaseOptions {
@@ -72,20 +82,26 @@ impl Line {
             sessions.push(host.open_session().await?);
         }
         let (members, calls) = (Vec::new(), JoinSet::new());
-        let mut line = Line { recipe, proxy, path, members, module, calls, host };
-        line.join(&sessions[0])?;
-        line.call(0, line.recipe.hold)?;
-        line.until_held_by(0).await?;
+        Ok((Line { recipe, proxy, path, members, module, calls, host }, sessions))
+    }
+
+    /// Has so many others call an operation, one behind another, until all of them watch.
+    async fn wait_behind(
+        &mut self,
+        sessions: &[Arc<Session>],
+        operation: &str,
+        waiters: usize,
+    ) -> Result<()> {
         for waiter in 1..=waiters {
-            let before = line.requests();
-            line.join(&sessions[waiter % SESSIONS])?;
-            line.call(waiter, line.recipe.hold)?;
-            let enough = before + line.recipe.joining;
-            eventually("a place in line", async || Ok((line.requests() >= enough).then_some(())))
+            let before = self.requests();
+            self.join(&sessions[waiter % SESSIONS])?;
+            self.call(waiter, operation, &Value::Null)?;
+            let enough = before + self.recipe.joining;
+            eventually("a place in line", async || Ok((self.requests() >= enough).then_some(())))
                 .await
-                .with_context(|| format!("{} of {enough} requests", line.requests()))?;
+                .with_context(|| format!("{} of {enough} requests", self.requests()))?;
         }
-        Ok(line)
+        Ok(())
     }
 
     fn join(&mut self, session: &Arc<Session>) -> Result<()> {
@@ -106,8 +122,8 @@ impl Line {
     }
 
     /// Begins an operation of a member.
-    fn call(&mut self, member: usize, operation: &str) -> Result<()> {
-        let arguments = self.module.arguments(operation, &Value::Null)?;
+    fn call(&mut self, member: usize, operation: &str, arguments: &Value) -> Result<()> {
+        let arguments = self.module.arguments(operation, arguments)?;
         let participant = Arc::clone(&self.members[member].0);
         self.calls.spawn(async move {
             let call = Call { arguments, deadline: None, withdrawn: None };
@@ -129,16 +145,21 @@ impl Line {
     async fn cost_of_releases(mut self) -> Result<usize> {
         let before = self.requests();
         for holder in 0..RELEASES {
-            self.call(holder, self.recipe.release)?;
+            self.call(holder, self.recipe.release, &Value::Null)?;
             self.until_held_by(holder + 1).await?;
         }
-        // What a session was sent before is answered.
+        self.until_answered().await?;
+        Ok(self.requests() - before)
+    }
+
+    /// Waits until what each session has sent so far is answered, and what it was told until then has come.
+    async fn until_answered(&self) -> Result<()> {
         for (participant, _) in &self.members {
             let look = wok::session::Request::Sync("/".to_owned());
             let seat = participant.session().join("/", SeatLimits::default())?;
             within("a round trip", seat.submit(look)).await??;
         }
-        Ok(self.requests() - before)
+        Ok(())
     }
 }
 
@@ -181,4 +202,46 @@ async fn a_permit_that_is_given_back_costs_the_same_however_many_wait() -> Resul
     let (config, hold, release) = (json!({ "permits": 1 }), "acquire", "release");
     let name = "semaphore";
     check(|| Recipe { name, config: config.clone(), hold, release, joining: 3 }).await
+}
+
+/// How many requests it takes to count one id while so many wait for the latch, which stays closed. Then it
+/// opens for all of them.
+async fn cost_of_a_count(waiters: usize) -> Result<usize> {
+    // A wait looks at the latch, behind a transaction, and watches the gate.
+    let config = json!({ "count": 3 });
+    let recipe = Recipe {
+        name: "count-down-latch",
+        config,
+        hold: "wait",
+        release: "count-down",
+        joining: 3,
+    };
+    let (mut line, sessions) = Line::open(recipe, waiters).await?;
+    line.join(&sessions[0])?;
+    let count = |line: &mut Line, id: &str| line.call(0, "count-down", &json!({ "id": id }));
+    let answered = async |line: &mut Line| -> Result<()> {
+        within("an answer", line.calls.join_next()).await?.context("a call")??
+    };
+    count(&mut line, "first")?;
+    answered(&mut line).await?;
+    line.wait_behind(&sessions, "wait", waiters).await?;
+    line.until_answered().await?;
+    let before = line.requests();
+    count(&mut line, "second")?;
+    answered(&mut line).await?;
+    line.until_answered().await?;
+    let cost = line.requests() - before;
+    // Nobody was missed: all who wait watch.
+    count(&mut line, "third")?;
+    for _ in 0..=waiters {
+        answered(&mut line).await?;
+    }
+    Ok(cost)
+}
+
+#[tokio::test]
+async fn a_count_of_a_latch_costs_the_same_however_many_wait() -> Result<()> {
+    let (of_few, of_many) = (cost_of_a_count(2).await?, cost_of_a_count(100).await?);
+    assert!(of_few.abs_diff(of_many) <= 1, "{of_few} with few, {of_many} with many");
+    Ok(())
 }
