@@ -25,6 +25,7 @@ use super::promise;
 use crate::base::user_cache;
 use crate::guest::CompileCache;
 use crate::modules::ModuleSource;
+use crate::simulation::called::Called;
 use crate::simulation::exhaustive::{self, Exhausted};
 use crate::simulation::judges::{Violation, gravest};
 use crate::simulation::picture;
@@ -35,7 +36,7 @@ use crate::simulation::subject::{Given, Origin as WorkloadOrigin, Subject};
 use crate::simulation::verdict::{self, Verdict, VerdictError};
 use crate::simulation::workload;
 use files::{read, read_plan, write};
-use gaps::Gaps;
+use gaps::{Extent, Gaps};
 
 /// Run a module in simulation: hosts that lose their connections, are stopped and killed, over an
 /// ensemble that falls behind and changes its leader, until an invariant breaks.
@@ -52,7 +53,7 @@ use gaps::Gaps;
 /// promises beyond that, the judge of its promise says: the one of --judge, or else the one that the
 /// module carries along, or that stands beside it as <name>.judge.wasm, or else that of the stock
 /// recipe whose interface it exports. What was not judged, and which operations were never called, is
-/// told first and is no pass.
+/// told first and is no pass. Only a scenario leaves operations out on purpose.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok test lock\n  \
     wok test ./my-lock.wasm --seeds 10000\n  \
@@ -76,7 +77,8 @@ pub(super) struct Arguments {
         conflicts_with = "seed")]
     seeds: Option<u64>,
 
-    /// The first of them; 1 if it is not given. An exhaustive run is drawn from it.
+    /// The first of them; 1 if it is not given. An exhaustive run is that of the few seeds from it on
+    /// which calls the most.
     #[arg(long, value_name = "S", conflicts_with = "seed")]
     first_seed: Option<u64>,
 
@@ -237,9 +239,9 @@ impl Arguments {
             }
         });
         let mut findings = findings.map_err(|error| judge::failure(&error))?;
-        let gaps = Gaps::of_search(subject, &findings.called);
+        let gaps = Gaps::of(subject, Extent::Search, &findings.called);
         if let Some(failing) = findings.failure.take() {
-            let gaps = Gaps::of_run(subject);
+            let gaps = Gaps::of_any(subject);
             return self.broken(printer, subject, failing, Origin::Seed, &gaps, &is_stopped);
         }
         if findings.was_stopped {
@@ -290,7 +292,8 @@ impl Arguments {
 
     fn exhaust(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
         let mut told = Instant::now();
-        let plan = exhaustive::small(subject, self.first_seed(), FEW, SHORT);
+        let plan = exhaustive::widest(subject, self.first_seed(), FEW, SHORT)
+            .map_err(|error| judge::failure(&error))?;
         let exhausted = exhaustive::exhaust(subject, plan, |runs, all| {
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
@@ -298,11 +301,11 @@ impl Arguments {
             }
         });
         let mut exhausted = exhausted.map_err(|error| judge::failure(&error))?;
-        let gaps = Gaps::of_run(subject);
         if let Some(failing) = exhausted.failure.take() {
-            let is_stopped = interrupt::flag();
+            let (gaps, is_stopped) = (Gaps::of_any(subject), interrupt::flag());
             return self.broken(printer, subject, failing, Origin::Exhaustive, &gaps, &is_stopped);
         }
+        let gaps = Gaps::of(subject, Extent::Small, &exhausted.called);
         let Exhausted { runs, struck, grants, .. } = exhausted;
         if struck == 0 {
             let why = format!(
@@ -318,7 +321,7 @@ impl Arguments {
         if let Some(why) = is_without_grants(subject, runs, grants) {
             return Ok(self.worthless(printer, subject, runs, &why, &gaps));
         }
-        let (text, json) = report::exhausted(&self.module, subject, &exhausted, &gaps);
+        let (text, json) = report::exhausted(&self.module, &exhausted, &gaps);
         judge::report(printer, subject, text, json);
         Ok(passing(&gaps))
     }
@@ -333,7 +336,7 @@ impl Arguments {
                 error => judge::failure(&error),
             }
         })?;
-        let gaps = Gaps::of_run(subject);
+        let gaps = Gaps::of(subject, Extent::One, &Called::of(&verdict.history));
         let (came, planned) = (verdict.came(), verdict.plan.faults.len());
         if self.scenario.is_some() && self.seed.is_none() && came < planned {
             printer.remark(&format!(

@@ -1,11 +1,11 @@
 //! Every request of a small run, every wait in it, and everything that can happen to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::called::Called;
 use super::coverage::Coverage;
 use super::history::{Entry, FaultKind, HostId, What};
-use super::plan::{Fault, Plan, Way, When};
+use super::plan::{Application, Fault, Plan, Step, Way, When};
 use super::subject::Subject;
 use super::verdict::{Verdict, VerdictError};
 use super::workload;
@@ -13,6 +13,13 @@ use super::workload;
 /// What happens to each.
 const FAULTS: [FaultKind; 4] =
     [FaultKind::LostBefore, FaultKind::LostAfter, FaultKind::Expiry, FaultKind::Cancel];
+
+/// The host call that waits for what others do.
+const WAIT: &str = "wait";
+
+/// Seeds that are looked at for a small run that leaves nothing out. A run without faults takes some
+/// milliseconds.
+const TRIES: u64 = 32;
 
 /// What came of all of them.
 #[derive(Debug, Default)]
@@ -79,7 +86,7 @@ fn moments(history: &[Entry]) -> Vec<(HostId, When)> {
                 let nth = count(&mut requests, *host);
                 moments.push((*host, When::Request { nth }));
             }
-            What::HostCall { participant, name, .. } if name == "wait" => {
+            What::HostCall { participant, name, .. } if name == WAIT => {
                 let Some(host) = hosts.get(participant) else { continue };
                 let (name, nth) = (name.clone(), count(&mut waits, *host));
                 moments.push((*host, When::HostCall { name, nth }));
@@ -103,5 +110,71 @@ pub fn small(subject: &Subject, seed: u64, applications: usize, steps: usize) ->
     for application in &mut plan.applications {
         application.steps.truncate(steps);
     }
+    plan
+}
+
+/// A small plan in which somebody waits, and as many operations as possible are answered: of some seeds from the
+/// first one on, that of the first seed whose run without faults shows the most. A plan whose run breaks
+/// an invariant even so is taken at once.
+///
+/// # Errors
+/// The judge fails.
+pub fn widest(
+    subject: &Subject,
+    first: u64,
+    applications: usize,
+    steps: usize,
+) -> Result<Plan, VerdictError> {
+    let most = (true, subject.operations().count() - subject.left_out().len());
+    let mut widest = small(subject, first, applications, steps);
+    let mut shown = (false, 0);
+    for seed in (0..TRIES).map(|more| first.wrapping_add(more)) {
+        let plan = varied(subject, seed, applications, steps);
+        let calm = Verdict::of(subject, Plan { faults: Vec::new(), ..plan.clone() })?;
+        let shows = shows(subject, &calm.history);
+        if shows > shown {
+            (widest, shown) = (plan, shows);
+        } else if !calm.violations.is_empty() {
+            widest = plan;
+        }
+        if shown >= most || !calm.violations.is_empty() {
+            break;
+        }
+    }
+    Ok(widest)
+}
+
+/// Whether anybody waited in a run, and how many operations were answered.
+fn shows(subject: &Subject, history: &[Entry]) -> (bool, usize) {
+    let called = Called::of(history);
+    let answered = subject.operations().filter(|operation| called.answered(operation) > 0);
+    let waits = |entry: &Entry| matches!(&entry.what, What::HostCall { name, .. } if name == WAIT);
+    (history.iter().any(waits), answered.count())
+}
+
+/// A small plan of a seed: on each host in turn the application whose first steps call the most that
+/// those before it do not call.
+fn varied(subject: &Subject, seed: u64, applications: usize, steps: usize) -> Plan {
+    let mut plan = workload::plan(subject, seed);
+    for application in &mut plan.applications {
+        application.steps.truncate(steps);
+    }
+    let (mut rest, mut chosen) = (plan.applications, Vec::new());
+    let mut called = BTreeSet::new();
+    for host in (0..plan.hosts).cycle().take(applications) {
+        let adds = |application: &Application| {
+            let operations = application.steps.iter().filter_map(Step::operation);
+            let new: BTreeSet<_> = operations.filter(|it| !called.contains(*it)).collect();
+            new.len()
+        };
+        let there = rest.iter().enumerate().filter(|(_, it)| it.host == host);
+        // Of equals the first.
+        let most = there.rev().max_by_key(|(_, application)| adds(application));
+        let Some((at, _)) = most else { continue };
+        let application = rest.remove(at);
+        called.extend(application.steps.iter().filter_map(Step::operation).map(str::to_owned));
+        chosen.push(application);
+    }
+    plan.applications = chosen;
     plan
 }

@@ -6,12 +6,36 @@ use crate::simulation::called::Called;
 use crate::simulation::subject::Subject;
 use crate::simulation::workload::Workload;
 
+/// What was run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Many seeds.
+    Search,
+    /// One seed or one scenario.
+    One,
+    /// An exhaustive run, which is small.
+    Small,
+}
+
+impl Extent {
+    /// How somebody comes to see what was not called, and another seed may call.
+    fn remedy(self) -> &'static str {
+        match self {
+            Extent::Search => "a workload says how (promise/workload.toml)",
+            Extent::One => "--seeds runs many seeds",
+            Extent::Small => "--first-seed takes others, and --seeds runs many",
+        }
+    }
+}
+
 /// What nobody judged or called.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     /// The interface that no judge knows.
     unjudged: Option<String>,
     never_called: Vec<String>,
+    /// Not in what was run; another seed may call them.
+    not_called: Option<(Extent, Vec<String>)>,
     /// Called, and answered errors only.
     only_failed: Vec<String>,
     /// Who wrote the scenario has left them out, and knows.
@@ -19,32 +43,51 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// Of many seeds: what was called in none of them.
-    pub(super) fn of_search(subject: &Subject, called: &Called) -> Self {
-        let mut gaps = Gaps::of_run(subject);
-        if !matches!(subject.workload(), Workload::Scenario(_)) {
-            let never = subject.operations().filter(|operation| called.made(operation) == 0);
-            gaps.never_called = never.map(str::to_owned).collect();
+    /// Of runs: what was called in none of them.
+    pub(super) fn of(subject: &Subject, extent: Extent, called: &Called) -> Self {
+        let mut gaps = Gaps::of_any(subject);
+        let is_scenario = matches!(subject.workload(), Workload::Scenario(_));
+        if !is_scenario {
+            let not_made = subject.operations().filter(|operation| called.made(operation) == 0);
+            let not_made: Vec<String> = not_made.map(str::to_owned).collect();
+            if extent == Extent::Search {
+                gaps.never_called = not_made;
+            } else {
+                let is_known = |operation: &String| gaps.never_called.contains(operation);
+                let here = not_made.into_iter().filter(|operation| !is_known(operation)).collect();
+                gaps.not_called = Some((extent, here));
+            }
         }
-        let failed = subject.operations().filter(|operation| called.only_failed(operation));
-        gaps.only_failed = failed.map(str::to_owned).collect();
+        // In one run of a scenario a call may have been made to fail on purpose.
+        if !is_scenario || extent == Extent::Search {
+            let failed = subject.operations().filter(|operation| called.only_failed(operation));
+            gaps.only_failed = failed.map(str::to_owned).collect();
+        }
         gaps
     }
 
-    /// Of one run, which does not call everything: what is called in none, whatever the seed.
-    pub(super) fn of_run(subject: &Subject) -> Self {
+    /// Of any run: what is called in none, whatever the seed.
+    pub(super) fn of_any(subject: &Subject) -> Self {
         let left_out = subject.left_out().into_iter().map(str::to_owned).collect();
         let (never_called, left_out_on_purpose) = match subject.workload() {
             Workload::Scenario(_) => (Vec::new(), left_out),
             _ => (left_out, Vec::new()),
         };
         let unjudged = (!subject.is_judged()).then(|| subject.interface_name().to_owned());
-        Gaps { unjudged, never_called, only_failed: Vec::new(), left_out_on_purpose }
+        Gaps { unjudged, never_called, left_out_on_purpose, ..Gaps::default() }
     }
 
     /// Whether what was found is worth a pass.
     pub(super) fn are_none(&self) -> bool {
-        self.unjudged.is_none() && self.never_called.is_empty() && self.only_failed.is_empty()
+        self.unjudged.is_none()
+            && self.never_called.is_empty()
+            && self.not_called().is_none()
+            && self.only_failed.is_empty()
+    }
+
+    fn not_called(&self) -> Option<(Extent, &[String])> {
+        let (extent, operations) = self.not_called.as_ref()?;
+        (!operations.is_empty()).then_some((*extent, operations))
     }
 
     /// The first lines of a report, each with its end.
@@ -58,8 +101,16 @@ impl Gaps {
         }
         if !self.never_called.is_empty() {
             text += &format!(
-                "NEVER CALLED: {}; a workload says how (promise/workload.toml)\n",
-                self.never_called.join(", ")
+                "NEVER CALLED: {}; {}\n",
+                self.never_called.join(", "),
+                Extent::Search.remedy()
+            );
+        }
+        if let Some((extent, operations)) = self.not_called() {
+            text += &format!(
+                "NOT CALLED in this run: {}; {}\n",
+                operations.join(", "),
+                extent.remedy()
             );
         }
         if !self.only_failed.is_empty() {
@@ -90,6 +141,7 @@ impl Gaps {
             }
         };
         add("never-called", &self.never_called);
+        add("not-called", self.not_called().map_or(&[][..], |(_, operations)| operations));
         add("only-failed", &self.only_failed);
         add("left-out", &self.left_out_on_purpose);
         if let Some(interface) = &self.unjudged {
