@@ -81,6 +81,8 @@ pub use sections::custom_section;
 pub use surroundings::{HostTimeAndChance, LogLevel, Surroundings, TimeAndChance, Voice};
 pub use value_type::{Case, Field, Label, Labels, RecordType, TypeName, ValueType, VariantType};
 pub use wit_docs::DocState;
+#[cfg(feature = "simulation")]
+pub(crate) use wit_docs::{describes, own_name_of};
 pub use witness::Witness;
 #[cfg(feature = "simulation")]
 pub(crate) use witness::{HOST_CALLS, KILLED};

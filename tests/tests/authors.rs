@@ -108,6 +108,58 @@ async fn every_new_recipe_builds_and_works_by_typing_what_is_told_next() -> Resu
     its_own_tests_run(&shop, &directory)
 }
 
+/// The mistake of `docs/fork-a-recipe.md`, in a component that has lost its own judge.
+#[tokio::test]
+async fn a_broken_lock_is_judged_by_its_interface_and_where_nobody_knows_that_it_is_no_pass()
+-> Result<()> {
+    let shop = Workshop::open()?;
+    shop.report(&format!("wok --output json new {RECIPE} --from lock"))?;
+    let decide = shop.path().join(RECIPE).join("src/decide.rs");
+    let right = fs::read_to_string(&decide)?;
+    let wrong = right.replace("then: if ahead == 1 {", "then: if ahead >= 1 {");
+    assert_ne!(wrong, right);
+    fs::write(&decide, wrong)?;
+    shop.report(&format!("wok build {RECIPE} --output json"))?;
+    let built = fs::read(shop.path().join(RECIPE).join(format!("{RECIPE}.wasm")))?;
+    // The names in the file have the same length, so that the component stays whole.
+    let bare = replaced(&built, "wok:judge", "not:judge")?;
+    fs::write(shop.path().join("fork.wasm"), replaced(&bare, "wok:lock/", "own:fork/")?)?;
+    fs::write(shop.path().join("unknown.wasm"), replaced(&bare, "/lock@", "/lick@")?)?;
+    // Nobody is asked to give way: that is what every recipe owes, and all judges look at it.
+    let round = "[[roles]]\nname = \"user\"\nround = [\n\
+        { call = { operation = \"acquire\", deadline-ms = [10, 2500], deadline-percent = 50 } },\n\
+        { work = { ms = [0, 250] } }, { call = { operation = \"release\" } },\n\
+        { call = { operation = \"try-acquire\" } }, { call = { operation = \"contenders\" } }, \
+        \"leave\",\n]\n";
+    fs::write(shop.path().join("use.toml"), round)?;
+
+    let known = shop.run("wok test fork.wasm --workload use.toml --seeds 1000")?;
+    assert_eq!(known.code, Some(1), "{known:?}");
+    assert!(known.stdout.contains("fork.wasm: BROKEN by seed"), "{}", known.stdout);
+    assert!(known.stdout.contains("judged by stock lock, "), "{}", known.stdout);
+
+    let unknown = shop.run("wok test unknown.wasm --workload use.toml --seeds 100")?;
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    let first = unknown.stdout.lines().next().unwrap_or_default();
+    assert!(first.starts_with("NOT JUDGED: no judge knows wok:lock/lick@"), "{}", unknown.stdout);
+    assert!(!unknown.stdout.contains("every invariant held"), "{}", unknown.stdout);
+    Ok(())
+}
+
+fn replaced(component: &[u8], name: &str, by: &str) -> Result<Vec<u8>> {
+    assert_eq!(name.len(), by.len());
+    let mut replaced = component.to_vec();
+    let mut found = 0;
+    for at in 0..=replaced.len().saturating_sub(name.len()) {
+        if replaced[at..].starts_with(name.as_bytes()) {
+            replaced[at..at + name.len()].copy_from_slice(by.as_bytes());
+            found += 1;
+        }
+    }
+    anyhow::ensure!(found > 0, "{name} is nowhere in the component");
+    Ok(replaced)
+}
+
 fn its_judge_is_its_authors_to_change(shop: &Workshop, directory: &Path) -> Result<()> {
     let inspect = format!("wok inspect {RECIPE}/{RECIPE}.wasm --output json");
     let before = shop.report(&inspect)?;

@@ -36,7 +36,7 @@ pub(super) fn documented(component: &[u8], bare: Interface) -> Interface {
     let Some(section) = custom_section(component, SECTION) else {
         return Interface { doc_state: DocState::Absent, ..bare };
     };
-    match described(section, &bare.name) {
+    match described(section, &bare.name, |full| full == bare.name) {
         Ok(described) if described.bare() == bare.bare() => {
             Interface { doc_state: DocState::Documented, ..described }
         }
@@ -48,8 +48,29 @@ pub(super) fn documented(component: &[u8], bare: Interface) -> Interface {
     }
 }
 
-/// The interface as the section's WIT describes it.
-fn described(section: &[u8], name: &str) -> Result<Interface, String> {
+/// Whether a component's own WIT describes an interface with that word for its name, in whatever package,
+/// and with the very operations of this one.
+#[cfg(feature = "simulation")]
+pub(crate) fn describes(component: &[u8], own_name: &str, interface: &Interface) -> bool {
+    let described = custom_section(component, SECTION).and_then(|section| {
+        described(section, own_name, |full| own_name_of(full) == own_name).ok()
+    });
+    described.is_some_and(|described| described.bare().operations == interface.bare().operations)
+}
+
+/// An interface's own name: `lock` of `wok:lock/lock@0.1.0`.
+#[cfg(feature = "simulation")]
+pub(crate) fn own_name_of(interface: &str) -> &str {
+    let name = interface.rsplit('/').next().unwrap_or_default();
+    name.split('@').next().unwrap_or_default()
+}
+
+/// The interface as the section's WIT describes it: the one whose full name is the right one.
+fn described(
+    section: &[u8],
+    name: &str,
+    is_its_name: impl Fn(&str) -> bool,
+) -> Result<Interface, String> {
     if section.len() > MAX_SECTION {
         return Err(format!("the section wok:wit is longer than {MAX_SECTION} bytes"));
     }
@@ -58,7 +79,7 @@ fn described(section: &[u8], name: &str) -> Result<Interface, String> {
         Ok(DecodedWasm::Component(..)) => return Err("wok:wit is no WIT package".to_owned()),
         Err(error) => return Err(format!("wok:wit cannot be read: {error:#}")),
     };
-    let found = resolve.interfaces.iter().find(|(id, _)| full_name(&resolve, *id) == name);
+    let found = resolve.interfaces.iter().find(|(id, _)| is_its_name(&full_name(&resolve, *id)));
     let (_, interface) = found.ok_or_else(|| format!("wok:wit does not describe {name}"))?;
     let mut functions = Vec::new();
     for function in interface.functions.values() {

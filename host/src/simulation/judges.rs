@@ -34,8 +34,10 @@ use wok_judge::{Case, Promise, first_of_each, herd};
 
 pub use wok_judge::Violation;
 
-use crate::guest::{CompileCache, Judge, JudgeError, carried_judge};
-use crate::modules;
+use crate::guest::{
+    CompileCache, Interface, Judge, JudgeError, carried_judge, describes, own_name_of,
+};
+use crate::modules::{self, ModuleSource};
 use crate::simulation::history::Entry;
 
 /// Invariants that a recipe's own judge may know more of: who looks on and who waits, and whose znode may
@@ -43,29 +45,27 @@ use crate::simulation::history::Entry;
 const HERD: &str = "H1";
 const CONSENT: &str = "V1";
 
-/// An interface's own name: `lock` of `wok:lock/lock@0.1.0`. A fork keeps it, whatever it calls its
-/// package, and with it the promise.
-fn own_name(interface: &str) -> &str {
-    let name = interface.rsplit('/').next().unwrap_or_default();
-    name.split('@').next().unwrap_or_default()
-}
-
 /// The judge of what a module promises: the one that it carries along, or else that of the stock recipe
-/// whose interface it exports; none if there is neither.
+/// whose interface it exports; none if there is neither. A fork keeps the interface's own name and its
+/// operations, whatever it calls its package, and with them the promise. An interface of the same name
+/// with other operations is another one.
 ///
 /// # Errors
 /// The component carries a judge that cannot be used.
 pub fn promised(
     name: &str,
     bytes: &[u8],
-    interface: &str,
+    interface: &Interface,
     cache: &CompileCache,
 ) -> Result<Option<Judge>, JudgeError> {
     if let Some(carried) = carried_judge(bytes) {
         return Judge::load(&format!("{name}'s own"), carried, cache).map(Some);
     }
-    let stock = own_name(interface);
-    modules::stock_judge(stock)
+    let stock = own_name_of(&interface.name);
+    let recipe = ModuleSource::Stock(stock.to_owned()).read(None).ok();
+    recipe
+        .filter(|recipe| describes(recipe, stock, interface))
+        .and_then(|_| modules::stock_judge(stock))
         .map(|bytes| Judge::load(&format!("stock {stock}"), bytes, cache))
         .transpose()
 }

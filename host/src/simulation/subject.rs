@@ -12,7 +12,7 @@ use super::world::{self, PlanError};
 use crate::guest::values::error_in_words;
 use crate::guest::{
     CompileCache, Configuration, Engine, EngineError, EngineOptions, Judge, JudgeError, Limits,
-    Module, ModuleError, Pace, custom_section,
+    Module, ModuleError, Pace, custom_section, own_name_of,
 };
 use crate::modules::ModuleSource;
 use crate::session::Omission;
@@ -152,7 +152,7 @@ impl Subject {
             pace: Pace::Fuel(FUEL),
         })?;
         let module = Module::load(&engine, name, bytes)?;
-        let judge = judges::promised(name, bytes, &module.interface().name, &cache)?;
+        let judge = judges::promised(name, bytes, module.interface(), &cache)?;
         let (workload, origin) = match &given {
             Given::Own => own_workload(&module, bytes)?,
             Given::File { name, text } => {
@@ -310,8 +310,7 @@ pub fn own_workload(module: &Module, bytes: &[u8]) -> Result<(Workload, Origin),
         return Ok((workload, Origin::Component));
     }
     // A fork keeps the interface's own name, whatever it calls its package.
-    let interface = module.interface().name.rsplit('/').next().unwrap_or_default();
-    let stock = ModuleSource::Stock(interface.split('@').next().unwrap_or_default().to_owned());
+    let stock = ModuleSource::Stock(own_name_of(&module.interface().name).to_owned());
     let workload = stock.read(None).ok().and_then(|bytes| {
         let text = workload_text(&bytes)?;
         // Where it does not fit, the interface is another one of the same name.

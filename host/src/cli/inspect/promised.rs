@@ -25,7 +25,7 @@ impl Promised {
         let cache = CompileCache::Off;
         let judge = match promise::judge(None, source, bytes, &cache)? {
             Some(beside) => Some(beside),
-            None => judges::promised(module.name(), bytes, &module.interface().name, &cache)
+            None => judges::promised(module.name(), bytes, module.interface(), &cache)
                 .map_err(|error| promise::of_judge(&error))?,
         };
         let workload = match promise::workload(source) {

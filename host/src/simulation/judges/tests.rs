@@ -7,7 +7,9 @@ use wok_judge::proofs::{
 use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
 
 use super::*;
+use crate::guest::{Operation, Parameter, ValueType};
 use crate::simulation::history::{Change, FaultKind, Outcome, Told, What};
+use crate::simulation::subject::Subject;
 
 mod bounds;
 mod claims;
@@ -141,14 +143,36 @@ fn of_each_invariant_a_few_violations_are_told() {
 }
 
 #[test]
-fn an_interface_is_known_by_its_own_name() {
-    for (name, expected) in [
-        ("wok:lock/lock@0.1.0", "lock"),
-        ("my:fork/lock", "lock"),
-        ("wok:leader-election/leader-election@0.1.0", "leader-election"),
-        ("wok:lock/semaphore@0.1.0", "semaphore"),
-        ("", ""),
-    ] {
-        assert_eq!(own_name(name), expected, "{name}");
+fn a_stock_judge_judges_its_own_operations_whatever_the_package_is_called() {
+    let recipe = ModuleSource::Stock("barrier".to_owned()).read(None).expect("a stock recipe");
+    let subject = Subject::new("barrier", &recipe, None, CompileCache::Off).expect("it loads");
+    let own = subject.module.interface();
+    // Without its own WIT and judge, as another tool makes a component.
+    let judge = |interface: &Interface| {
+        let promised = promised("mine", b"", interface, &CompileCache::Off).expect("it loads");
+        promised.map(|judge| judge.name().to_owned())
+    };
+    let named = |name: &str| {
+        let mut named = own.clone();
+        named.name = name.to_owned();
+        named
+    };
+    for name in ["wok:barrier/barrier@0.1.0", "my:fork/barrier", "my:fork/barrier@2.0.0"] {
+        assert_eq!(judge(&named(name)).as_deref(), Some("stock barrier"), "{name}");
     }
+    for name in ["my:fork/barriers", "wok:barrier/lock@0.1.0", "wok:barrier/", ""] {
+        assert_eq!(judge(&named(name)), None, "{name}");
+    }
+    let other = |change: fn(&mut Vec<Operation>)| {
+        let mut other = named("my:own/barrier");
+        change(&mut other.operations);
+        assert_eq!(judge(&other), None, "{:?}", other.operations);
+    };
+    other(|operations| drop(operations.pop()));
+    other(|operations| operations.extend(operations.last().cloned()));
+    other(|operations| operations.iter_mut().for_each(|it| it.result = None));
+    other(|operations| {
+        let number = Parameter { name: "number".to_owned(), ty: ValueType::U32 };
+        operations.iter_mut().for_each(|it| it.parameters.push(number.clone()));
+    });
 }
