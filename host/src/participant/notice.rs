@@ -106,7 +106,8 @@ pub enum Notice {
         /// Its details.
         detail: Vec<(String, String)>,
     },
-    /// What was held is lost. Told once.
+    /// What was held is lost. Told once, but a loss by the component's failure may be followed by another:
+    /// what still depends on the claim hears of the claim's end.
     Lost(Loss),
     /// The last notice; nothing of the participant is left in ZooKeeper, as far as can be known.
     Ended(Ending),

@@ -12,7 +12,11 @@ pub fn meanings<'a>(invariant: &'a str, judge: Option<&'a Judge>) -> impl Iterat
 
 /// What every recipe owes.
 const OWED: &[(&str, &str)] = &[
-    ("M5", "nobody holds on to a claim that is gone, or does anything in its name"),
+    (
+        "M5",
+        "nobody holds on to a claim that is gone, or does anything in its name, and what is lost is \
+         told once",
+    ),
     (
         "M7",
         "a request leaves no contender behind: when it is answered without a grant or given up, its \

@@ -5,7 +5,7 @@
 //!
 //! | id | judge | broken if |
 //! |---|---|---|
-//! | M5 | `claims` | a claim that is gone is held on to, or something is done in its name |
+//! | M5 | `claims` | a claim that is gone is held on to, or something is done in its name, or its loss is told twice |
 //! | M7 | `leftovers` | a contender outlives its request, or one request has two |
 //! | Q1 | `quorum` | somebody is granted a claim, or acts on one, though the newest txn of its session is long ago |
 //! | V1 | `consent` | an ephemeral znode is deleted by another session than its own; left to a recipe's judge that names V1 |

@@ -6,13 +6,16 @@ use wok_judge::beliefs::acts;
 use wok_judge::people::Belief;
 use wok_judge::{Case, Moment, Violation};
 
-use crate::simulation::history::{Change, What};
+use crate::simulation::history::{Change, Told, What};
+
+/// Why something is lost whose component has failed.
+const FAULT: &str = "fault";
 
 /// M5: when the znode of a claim is gone, its participant has given the claim up before, or is told a
 /// session's timeout later at the latest; and nothing is done or answered in the name of a claim that
 /// is gone, as soon as its host had to know. When a session runs out, its host has given up before. When
 /// somebody else deleted the znode, or the ensemble was made to expire the session, no clock could tell:
-/// the news may take a session's timeout. A host that is stopped says nothing.
+/// the news may take a session's timeout. A host that is stopped says nothing. A loss is told once.
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let ephemerals = Ephemerals::of(case);
     for belief in case.people.beliefs() {
@@ -20,6 +23,26 @@ pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation
         found.extend(gone.too_long(case, belief, id));
     }
     check_acts(case, &ephemerals, id, found);
+    check_once(case, id, found);
+}
+
+/// A participant ends with what it loses. Only where its component failed may a loss follow: what depends
+/// on the claim goes on for a while, and must hear of the claim's end.
+fn check_once(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    let mut told = BTreeMap::new();
+    for (at, entry) in case.history.iter().enumerate() {
+        let What::Told { participant, notice: Told::Lost { reason } } = &entry.what else {
+            continue;
+        };
+        let before = told.insert(*participant, (at, reason.as_str()));
+        if let Some((first, reason)) = before.filter(|(_, reason)| *reason != FAULT) {
+            let sentence = format!(
+                "participant {participant} is told once more that what it held is lost, and was told \
+                 so before, by the reason {reason}"
+            );
+            found.push(Violation::new(id, at, sentence).involving([first]).by([*participant]));
+        }
+    }
 }
 
 fn check_acts(

@@ -42,3 +42,22 @@ fn m5_a_write_after_the_loss_was_told_is_rejected() {
     story.acquire(1, 0).win(1).tell(1, Told::Lost { reason: "session".to_owned() });
     check(story.write(1, true), "M5");
 }
+
+#[test]
+fn m5_a_loss_that_is_told_twice_is_rejected_unless_the_first_was_the_components_failure() {
+    let told = |first: &str| {
+        let mut story = Story::new();
+        let path = format!("{MOUNT}/leader");
+        story.commit(session(1), vec![created(&path, session(1))]);
+        let fence = story.newest_zxid().unsigned_abs();
+        story.tell(1, Told::Held { path: path.clone(), fence });
+        story.commit(session(1), vec![Change::Deleted { path }]);
+        for reason in [first, "znode-deleted"] {
+            story.tell(1, Told::Lost { reason: reason.to_owned() });
+        }
+        story
+    };
+    check(&told("session"), "M5");
+    check(&told("znode-deleted"), "M5");
+    assert_eq!(judge(&told("fault")), []);
+}
