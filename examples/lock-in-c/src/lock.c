@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "line.h"
+#include "name.h"
 #include "recipe.h"
 #include "request.h"
 #include "revocation.h"
@@ -26,11 +26,8 @@ typedef wok_recipe_zookeeper_error_t error_t;
 // The mount is the lock's directory.
 static const char DIRECTORY[] = "/";
 
-// How many names are fetched at once: a component's memory never shrinks.
-static const uint32_t BATCH = 32;
-
 // How many contenders are told of: a list for people.
-static const size_t MOST_CONTENDERS = 1000;
+static const uint32_t MOST_CONTENDERS = 1000;
 
 // How many owners are read in one round trip.
 enum { OWNERS_AT_ONCE = 64 };
@@ -52,8 +49,18 @@ static const struct naming KAZOO = {"", WOK_RECIPE_PARTICIPANT_UUID_FORM_SIMPLE,
 // An own contender znode.
 struct own {
   recipe_string_t path;
-  // Its name is a part of the path.
-  struct contender contender;
+  // A part of the path.
+  recipe_string_t name;
+  int32_t counter;
+};
+
+// Where it stands, from one look at the children.
+struct standing {
+  // Somebody may have deleted it.
+  bool is_there;
+  uint32_t ahead;
+  // The name of the next one ahead, which is the standing's own memory: there if `ahead` is not 0.
+  recipe_string_t predecessor;
 };
 
 static struct {
@@ -93,26 +100,16 @@ static recipe_string_t path_of(const recipe_string_t *name) {
   return path;
 }
 
-// What is done with a child of the lock's directory that is a contender.
-typedef void see_t(void *context, const struct contender *contender);
-
-// Shows the contenders among the children, and gives the list back to the host.
-static void each_contender(wok_recipe_zookeeper_own_children_t children, see_t *see,
-                           void *context) {
-  for (;;) {
-    recipe_list_string_t names;
-    wok_recipe_zookeeper_method_children_next(wok_recipe_zookeeper_borrow_children(children), BATCH,
-                                              &names);
-    size_t count = names.len;
-    for (size_t i = 0; i < count; i++) {
-      struct contender contender = {names.ptr[i], 0};
-      if (read_counter(&contender.name, naming()->after, &contender.counter))
-        see(context, &contender);
-    }
-    recipe_list_string_free(&names);
-    if (count == 0) break;
-  }
-  wok_recipe_zookeeper_children_drop_own(children);
+// Has the host put the contenders among the children in line: of a long one it hands out what is asked
+// for, and no more, because a component's memory never shrinks. Tells how many there are.
+static uint32_t line_up(wok_recipe_zookeeper_borrow_children_t children) {
+  recipe_string_t infix = text(naming()->after);
+  recipe_list_string_t infixes = {&infix, 1};
+  wok_recipe_zookeeper_line_t line;
+  wok_recipe_zookeeper_method_children_order(children, &infixes, &line);
+  uint32_t length = line.length;
+  wok_recipe_zookeeper_line_free(&line);
+  return length;
 }
 
 // The host goes on until the znode is gone, so there is nobody left to tell of an error.
@@ -122,21 +119,27 @@ static void leave(struct own *own) {
   recipe_string_free(&own->path);
 }
 
-struct look {
-  const struct own *own;
-  struct standing *standing;
-};
-
-static void see_in_look(void *context, const struct contender *contender) {
-  struct look *look = context;
-  take_notice(look->standing, &look->own->contender, contender);
-}
-
-static void look_at(wok_recipe_zookeeper_own_children_t children, const struct own *own,
+// Finds the own contender's place, and gives the list back to the host.
+static void look_at(wok_recipe_zookeeper_own_children_t owned, const struct own *own,
                     struct standing *standing) {
-  *standing = (struct standing){.is_there = false, .ahead = 0};
-  struct look look = {own, standing};
-  each_contender(children, see_in_look, &look);
+  wok_recipe_zookeeper_borrow_children_t children = wok_recipe_zookeeper_borrow_children(owned);
+  line_up(children);
+  recipe_string_t name = own->name;
+  wok_recipe_zookeeper_place_t place;
+  wok_recipe_zookeeper_method_children_position(children, &name, own->counter, &place);
+  *standing = (struct standing){.is_there = place.is_there, .ahead = 0};
+  if (place.is_there && place.ahead > 0) {
+    wok_recipe_zookeeper_method_children_skip(children, place.ahead - 1);
+    recipe_list_string_t nearest;
+    wok_recipe_zookeeper_method_children_next(children, 1, &nearest);
+    // The host has counted them, so there is one.
+    if (nearest.len != 1) abort();
+    standing->ahead = place.ahead;
+    recipe_string_dup_n(&standing->predecessor, (const char *)nearest.ptr[0].ptr,
+                        nearest.ptr[0].len);
+    recipe_list_string_free(&nearest);
+  }
+  wok_recipe_zookeeper_children_drop_own(owned);
 }
 
 // Steps 1 and 2, in one round trip. The host makes the GUID and finds the znode again if the reply
@@ -163,8 +166,8 @@ static bool contend(struct own *own, struct standing *standing, error_t *error) 
 
   own->path = created.f0.path;
   size_t start = strlen(DIRECTORY);
-  own->contender.name = (recipe_string_t){own->path.ptr + start, own->path.len - start};
-  if (!read_counter(&own->contender.name, naming()->after, &own->contender.counter)) {
+  own->name = (recipe_string_t){own->path.ptr + start, own->path.len - start};
+  if (!read_counter(&own->name, naming()->after, &own->counter)) {
     wok_recipe_zookeeper_children_drop_own(created.f1);
     leave(own);
     error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_OTHER;
@@ -213,13 +216,12 @@ static bool wait_until_gone(recipe_string_t *path, bool *was_claim, error_t *err
 static bool wait_for_turn(const struct own *own, struct standing *standing, error_t *error) {
   for (;;) {
     if (!standing->is_there) {
-      if (standing->ahead > 0) recipe_string_free(&standing->predecessor.name);
       error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
       return false;
     }
     if (standing->ahead == 0) return true;
-    recipe_string_t path = path_of(&standing->predecessor.name);
-    recipe_string_free(&standing->predecessor.name);
+    recipe_string_t path = path_of(&standing->predecessor);
+    recipe_string_free(&standing->predecessor);
     bool was_claim;
     bool is_gone = wait_until_gone(&path, &was_claim, error);
     recipe_string_free(&path);
@@ -312,7 +314,7 @@ bool exports_wok_lock_lock_try_acquire(exports_wok_lock_lock_option_grant_t *gra
     struct own own;
     struct standing standing;
     if (!contend(&own, &standing, error)) return false;
-    if (standing.ahead > 0) recipe_string_free(&standing.predecessor.name);
+    if (standing.ahead > 0) recipe_string_free(&standing.predecessor);
     if (!standing.is_there) {
       leave(&own);
       error->tag = WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
@@ -377,33 +379,14 @@ bool exports_wok_lock_lock_revoke(recipe_string_t *path,
   return true;
 }
 
-struct line {
-  struct contender *contenders;
-  size_t length;
-};
-
-// Keeps the first of the line, and no more of a long one than is told of.
-static void shorten(struct line *line) {
-  sort_line(line->contenders, line->length);
-  for (; line->length > MOST_CONTENDERS; line->length--)
-    recipe_string_free(&line->contenders[line->length - 1].name);
-}
-
-static void see_in_line(void *context, const struct contender *contender) {
-  struct line *line = context;
-  struct contender *kept = &line->contenders[line->length++];
-  kept->counter = contender->counter;
-  recipe_string_dup_n(&kept->name, (const char *)contender->name.ptr, contender->name.len);
-  if (line->length >= 2 * MOST_CONTENDERS) shorten(line);
-}
-
 // Adds a batch of the line to the answer. A contender that has gone since the line was read is left out.
-static bool tell_batch(const struct contender *batch, size_t length, bool is_first,
+static bool tell_batch(const recipe_list_string_t *names, bool is_first,
                        exports_wok_lock_lock_list_contender_t *answer, error_t *error) {
   wok_recipe_zookeeper_request_t reads[OWNERS_AT_ONCE];
+  size_t length = names->len;
   for (size_t i = 0; i < length; i++) {
     reads[i].tag = WOK_RECIPE_ZOOKEEPER_REQUEST_GET_DATA;
-    reads[i].val.get_data = path_of(&batch[i].name);
+    reads[i].val.get_data = path_of(&names->ptr[i]);
   }
   wok_recipe_zookeeper_list_request_t requests = {reads, length};
   wok_recipe_zookeeper_list_result_reply_error_t replies;
@@ -447,31 +430,26 @@ bool exports_wok_lock_lock_contenders(exports_wok_lock_lock_list_contender_t *an
     // The directory comes with the first contender.
     return error->tag == WOK_RECIPE_ZOOKEEPER_ERROR_NO_NODE;
   }
-  uint32_t count = wok_recipe_zookeeper_method_children_count(
-      wok_recipe_zookeeper_borrow_children(children));
-  size_t room = count < 2 * MOST_CONTENDERS ? count : 2 * MOST_CONTENDERS;
-  if (room == 0) {
-    wok_recipe_zookeeper_children_drop_own(children);
-    return true;
-  }
-  struct line line = {allocate(room, sizeof *line.contenders), 0};
-  each_contender(children, see_in_line, &line);
-  shorten(&line);
+  wok_recipe_zookeeper_borrow_children_t line = wok_recipe_zookeeper_borrow_children(children);
+  uint32_t length = line_up(line);
+  if (length > MOST_CONTENDERS) length = MOST_CONTENDERS;
 
   bool is_told = true;
-  if (line.length > 0) answer->ptr = allocate(line.length, sizeof *answer->ptr);
-  for (size_t start = 0; start < line.length && is_told; start += OWNERS_AT_ONCE) {
-    size_t rest = line.length - start;
-    size_t length = rest < OWNERS_AT_ONCE ? rest : OWNERS_AT_ONCE;
-    is_told = tell_batch(line.contenders + start, length, start == 0, answer, error);
+  if (length > 0) answer->ptr = allocate(length, sizeof *answer->ptr);
+  for (uint32_t start = 0; start < length && is_told; start += OWNERS_AT_ONCE) {
+    uint32_t rest = length - start;
+    recipe_list_string_t names;
+    wok_recipe_zookeeper_method_children_next(line, rest < OWNERS_AT_ONCE ? rest : OWNERS_AT_ONCE,
+                                              &names);
+    is_told = tell_batch(&names, start == 0, answer, error);
+    recipe_list_string_free(&names);
   }
+  wok_recipe_zookeeper_children_drop_own(children);
   if (!is_told) {
     for (size_t i = 0; i < answer->len; i++) exports_wok_lock_lock_contender_free(&answer->ptr[i]);
     answer->len = 0;
   }
   // An empty list is no memory that the host would give back.
   if (answer->len == 0) free(answer->ptr);
-  for (size_t i = 0; i < line.length; i++) recipe_string_free(&line.contenders[i].name);
-  free(line.contenders);
   return is_told;
 }

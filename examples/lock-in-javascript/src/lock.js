@@ -15,15 +15,12 @@
 import { getChildren, pipeline, wait, watchData } from 'wok:recipe/zookeeper@0.1.0';
 import * as participant from 'wok:recipe/participant@0.1.0';
 
-import { readContender, sortLine, standingOf } from './line.js';
+import { readContender } from './name.js';
 import { ownerOf, withoutRequest } from './request.js';
 import { Listening, askToGiveWay } from './revocation.js';
 
 // The mount is the lock's directory.
 const DIRECTORY = '/';
-
-// How many names are fetched at once.
-const BATCH = 32;
 
 // How many contenders are told of: a list for people.
 const MOST_CONTENDERS = 1000;
@@ -113,7 +110,7 @@ export const lock = {
     const told = [];
     for (let start = 0; start < line.length; start += OWNERS_AT_ONCE) {
       const batch = line.slice(start, start + OWNERS_AT_ONCE);
-      const reads = batch.map(({ name }) => ({ tag: 'get-data', val: DIRECTORY + name }));
+      const reads = batch.map((name) => ({ tag: 'get-data', val: DIRECTORY + name }));
       pipeline(reads).forEach((reply, index) => {
         if (reply.tag === 'err') {
           // Gone since the list was read.
@@ -148,22 +145,16 @@ function contend() {
   return releasedOnError(own, () => [own, look(own, children)]);
 }
 
-// Step 2: what the children mean for the own contender.
-function look(own, children) {
-  return standingOf(own.contender, contendersOf(children));
-}
-
-// The contenders among the children, fetched from the host in batches.
-function* contendersOf(children) {
+// Step 2: whether the own contender is there, how many are ahead, and the name of the next one ahead. The
+// host puts the children in line, so only one name of a long list comes here.
+function look({ contender }, children) {
   try {
-    for (;;) {
-      const names = children.next(BATCH);
-      if (names.length === 0) return;
-      for (const name of names) {
-        const contender = readContender(name, naming.after);
-        if (contender) yield contender;
-      }
-    }
+    children.order([naming.after]);
+    const { isThere, ahead } = children.position(contender.name, contender.counter);
+    if (!isThere || ahead === 0) return { isThere, ahead };
+    children.skip(ahead - 1);
+    const [predecessor] = children.next(1);
+    return { isThere, ahead, predecessor };
   } finally {
     giveBack(children);
   }
@@ -215,7 +206,7 @@ function waitUntilGone(path) {
   }
 }
 
-// The first of the line. Keeps no more of a long list than is told of.
+// The names of the first of the line.
 function readLine() {
   let children;
   try {
@@ -225,12 +216,12 @@ function readLine() {
     if (error.payload?.tag === 'no-node') return [];
     throw error;
   }
-  const line = [];
-  for (const contender of contendersOf(children)) {
-    line.push(contender);
-    if (line.length >= 2 * MOST_CONTENDERS) sortLine(line).splice(MOST_CONTENDERS);
+  try {
+    children.order([naming.after]);
+    return children.next(MOST_CONTENDERS);
+  } finally {
+    giveBack(children);
   }
-  return sortLine(line).slice(0, MOST_CONTENDERS);
 }
 
 // Whatever way an operation fails or is cancelled, it leaves no contender behind.
