@@ -1,11 +1,13 @@
 //! How many bytes of path a session may watch.
 //!
 //! zookeeper-client re-arms watches after a reconnect in frames of 128 KiB and cannot live through
-//! a second frame, so a session must never watch more than that. Room is reserved when a
-//! participant joins, and refused then: never in the middle of an acquire. A session that refuses
-//! is full, and the host opens another one (see `epochs/`). What is watched beyond the reservations
-//! comes from a part of its own, of which nobody has more than a share. There a path counts once
-//! for each kind of watch, as the client re-arms it: a thousand who watch one znode pay once.
+//! a second frame, so a session must never watch more than that. Room for what one contender takes,
+//! or for what `limits.watched-paths` says, is reserved when a participant joins. A session that
+//! refuses that is full, and the host opens another one (see `epochs/`). What is watched beyond the
+//! reservations comes from a part of its own, of which nobody has more than a share. That is refused
+//! in the middle of an operation, which may have created contenders by then; `limits.watched-paths`
+//! keeps a recipe that watches more from it. There a path counts once for each kind of watch, as the
+//! client re-arms it: a thousand who watch one znode pay once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
