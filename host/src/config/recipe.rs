@@ -143,7 +143,7 @@ impl fmt::Display for MountPath {
     }
 }
 
-/// What of the rest of the file a recipe depends on. What is none has been reported.
+/// What of the rest of the file a recipe depends on. `None`: invalid, and already reported.
 pub(super) struct Surroundings<'a> {
     /// Where relative paths of files begin.
     pub(super) directory: &'a Path,

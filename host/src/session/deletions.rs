@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::core::Core;
 
 /// How many are remembered: some that were answered just before their events are looked at, as where
-/// a thousand participants end together. Of one that was forgotten only a needless look comes.
+/// a thousand participants end together. Forgetting one costs only an extra read.
 const MOST: usize = 4096;
 
 /// The deletions that this host has asked for, and whether one was seen that it has not.

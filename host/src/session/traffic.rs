@@ -42,7 +42,7 @@ const UNKNOWN_LIST: usize = WINDOW_BYTES;
 /// What a reply takes besides data and names: its header and a znode's metadata.
 const REPLY: usize = 100;
 
-/// Znodes of which the size is remembered, twice. Of one that was forgotten nothing is known.
+/// How many znodes' sizes are remembered, twice. A forgotten znode's size counts as unknown.
 const REMEMBERED: usize = 4096;
 
 /// What is under way, and what is known of the sizes of replies.

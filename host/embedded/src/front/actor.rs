@@ -144,7 +144,7 @@ impl Actor {
         self.keeping.journal.close().await;
     }
 
-    /// Has all kept that has been prepared, unless the journal is at it, and answers what is.
+    /// Appends everything prepared to the journal unless a write is in flight, then answers what is durable.
     fn settle(&mut self) -> Result<(), FilesError> {
         while !self.keeping.journal.is_busy() && !self.state.is_idle() {
             let through = self.state.leader().last_zxid();

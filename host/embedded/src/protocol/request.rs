@@ -46,54 +46,54 @@ pub enum Command {
 /// A change to be decided by the leader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Write {
-    /// A new node.
+    /// Create a node.
     Create(Create),
-    /// A node less.
+    /// Delete a node.
     Delete {
-        /// Which.
+        /// The node.
         path: String,
         /// The version it must have, or -1.
         version: i32,
     },
-    /// New data.
+    /// Replace a node's data.
     SetData {
-        /// Of which node.
+        /// The node.
         path: String,
         /// Null is kept apart from empty.
         data: Option<Bytes>,
         /// The version it must have, or -1.
         version: i32,
     },
-    /// A new access list.
+    /// Replace a node's access list.
     SetAcl {
-        /// Of which node.
+        /// The node.
         path: String,
         /// The list.
         acl: Vec<Acl>,
         /// The access list's version, or -1.
         version: i32,
     },
-    /// A version that must be so, in a multi. Outside of one, it is answered only if it fails.
+    /// Check a node's version, in a multi. Outside of a multi, only a check that fails is answered.
     Check {
-        /// Of which node.
+        /// The node.
         path: String,
-        /// The version.
+        /// The version it must have.
         version: i32,
     },
-    /// All or nothing.
+    /// Make several changes, all or none.
     Multi(Vec<Write>),
-    /// A change of the ensemble, which is refused.
+    /// Change the ensemble, which is refused.
     Reconfig,
-    /// A new session, of the id that the request carries.
+    /// Open a session with the id that the request carries.
     CreateSession {
         /// Its granted timeout.
         timeout_ms: i32,
     },
-    /// The end of the request's session.
+    /// Close the request's session.
     CloseSession,
-    /// The removal of an empty container or of a node whose time to live is over.
+    /// Remove an empty container, or a node whose time to live is over.
     DeleteContainer {
-        /// Which.
+        /// The node.
         path: String,
     },
     /// A request of this kind whose record cannot be read.
