@@ -62,6 +62,7 @@ const ZOOKEEPER: Key = Key::new("zookeeper", "{ connect = \"zk1:2181\" }");
 const API: Key = Key::new("api", "{ socket = \"/run/wok/wok.sock\" }");
 const ENGINE: Key = Key::new("engine", "{ participants = 10000 }");
 const RECIPES: Key =
+    // tidy: an example for people, who know that recipe; no code depends on it.
     Key::new("recipes", "{ orders = { module = \"lock\", mount = \"/locks/orders\" } }");
 
 /// Everything the file says, validated.

@@ -32,17 +32,21 @@
 //! - No recipe is named outside `cli`: a stock recipe is only a component with a name.
 //! - Only `session` knows zookeeper-client, only `guest` knows wasmtime.
 //! - Tasks start in [`tasks`] only, so that every one of them is joined.
-//! - Sessions and what is held are judged by [`clock`], which counts the time that a machine sleeps.
+//! - Only `session` judges whether a session and its claims still stand, by [`clock`], which counts the
+//!   time that a machine sleeps. Callers' deadlines and apps' leases are tokio's, and stand still then.
+//! - No room knows one that stands below it in this file.
 //!
 //! The tidy tests look after all of them.
 
-mod backoff;
 pub mod clock;
 mod descriptors;
+mod digest;
 mod near;
 mod plain_text;
 pub mod tasks;
 pub mod znode_path;
+
+mod backoff;
 
 pub mod session;
 
@@ -51,8 +55,9 @@ pub mod modules;
 
 pub mod participant;
 
-pub mod config;
 pub mod guardian;
+
+pub mod config;
 
 pub mod base;
 

@@ -1,11 +1,11 @@
 //! Where modules come from: stock recipes built into this binary, and files.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::digest::hex;
 use crate::near::near;
 
 /// The stock recipes, by name, as the build script found them.
@@ -141,13 +141,4 @@ fn find_stock(name: &str) -> Result<&'static [u8], SourceError> {
 
 fn read_file(path: &Path) -> Result<Vec<u8>, SourceError> {
     std::fs::read(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })
-}
-
-/// A digest as it is written in configs.
-pub fn hex(digest: &[u8]) -> String {
-    digest.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        write!(text, "{byte:02x}").ok();
-        text
-    })
 }

@@ -73,7 +73,7 @@ pub struct Check {
 }
 
 /// All the rules.
-pub const CHECKS: [Check; 15] = [
+pub const CHECKS: [Check; 17] = [
     Check { name: "modules are name.rs, not mod.rs", run: layout::no_mod_rs },
     Check { name: "no module is called utils and the like", run: layout::no_vague_names },
     Check { name: "no file is longer than 600 lines", run: layout::no_long_files },
@@ -82,6 +82,7 @@ pub const CHECKS: [Check; 15] = [
     Check { name: "only the session room knows the client", run: rust::client_in_session },
     Check { name: "only the guest room knows wasmtime", run: rust::wasmtime_in_guest },
     Check { name: "no recipe is named outside `cli`", run: rust::recipes_in_cli },
+    Check { name: "no room of the host knows one above", run: rust::rooms_know_lower_ones },
     Check { name: "tasks start in `tasks` only", run: rust::tasks_in_tasks },
     Check { name: "the session room asks only `clock` for the time", run: rust::time_from_clock },
     Check { name: "no test is switched off or hopes for a panic", run: rust::no_excused_tests },
@@ -89,6 +90,7 @@ pub const CHECKS: [Check; 15] = [
     Check { name: "every allow has a reason", run: rust::reasoned_allows },
     Check { name: "no blanks at line ends, no paths of a machine", run: text::clean_text },
     Check { name: "documents name tests that exist", run: text::tests_that_exist },
+    Check { name: "documents name files and items that exist", run: text::places_that_exist },
 ];
 
 /// The files under version control and those that are about to be, as far as they are text.

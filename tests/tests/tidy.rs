@@ -119,9 +119,29 @@ fn a_recipe_that_the_host_names_is_found() {
         ("host/src/daemon/tests.rs", naming),
         ("host/src/modules.rs", "// wok:seat/seat is one\n#[cfg(test)]\nlet it = \"seat\";\n"),
         ("host/src/guest.rs", "let it = \"wok:seat/seat@0.1.0\";\n"),
+        ("host/src/config.rs", "let help = \"module = \\\"seat\\\"\";\n"),
+        ("host/src/host.rs", "// tidy: an example for people\nlet help = \"\\\"seat\\\"\";\n"),
     ];
-    let expected = ["host/src/daemon.rs:1", "host/src/guest.rs:1"];
+    let expected = ["host/src/daemon.rs:1", "host/src/guest.rs:1", "host/src/config.rs:1"];
     check("no recipe is named outside `cli`", &files, &expected);
+}
+
+#[test]
+fn a_room_that_knows_one_above_is_found() {
+    let below = "use crate::clock::Clock;\n";
+    let above = "// crate::daemon::run is above\nlet it = my_crate::daemon::run();\n\
+        #[cfg(test)]\nuse crate::daemon::run;\n";
+    let files = [
+        ("host/src/lib.rs", "pub mod clock;\n\nmod guest;\n\n#[cfg(feature)]\npub mod daemon;\n"),
+        ("host/src/guest/judge.rs", "use crate::{clock, guest};\nlet it = crate::daemon::run();\n"),
+        ("host/src/guest.rs", below),
+        ("host/src/daemon.rs", below),
+        ("host/src/daemon/tests.rs", "use crate::daemon::run;\n"),
+        ("host/src/clock.rs", above),
+        ("host/src/main.rs", "use crate::daemon::run;\n"),
+    ];
+    let expected = ["host/src/guest/judge.rs:2"];
+    check("no room of the host knows one above", &files, &expected);
 }
 
 #[test]
@@ -215,4 +235,23 @@ fn a_test_that_a_document_names_and_nobody_has_is_found() {
     ];
     let expected = ["README.md:1", "docs/a.md:2"];
     check("documents name tests that exist", &files, &expected);
+}
+
+#[test]
+fn a_file_or_an_item_that_a_document_names_and_nobody_has_is_found() {
+    let files = [
+        ("host/src/seat.rs", "impl Seat { fn take() {} }\n"),
+        ("tests/tests/seat.rs", ""),
+        (
+            "README.md",
+            "`host/src/seat.rs`, `host/src/`, `seat.rs`, `host/*.rs`, `/host/a`, `a/b`\n",
+        ),
+        (
+            "docs/a.md",
+            "`host/src/seats.rs`\n`Seat::take` in `host/src`\n`Seat::leave`\n`tests/a.rs`\n",
+        ),
+        ("tests/README.md", "`tests/seat.rs`, `wok:seat/seat`, `Seat::take()`\n`tests/gone.rs`\n"),
+    ];
+    let expected = ["docs/a.md:1", "docs/a.md:3", "docs/a.md:4", "tests/README.md:2"];
+    check("documents name files and items that exist", &files, &expected);
 }

@@ -24,6 +24,7 @@ const MAX_NAME: usize = 64;
 /// paths in all.
 const MAX_MOUNT: usize = 512;
 
+// tidy: an example for people, who know that recipe; no code depends on it.
 const MODULE: Key = Key::new("module", "\"lock\"");
 const SHA256: Key = Key::new("sha256", "\"<64 hexadecimal digits>\"");
 const MOUNT: Key = Key::new("mount", "\"/locks/orders\"");
@@ -262,6 +263,7 @@ fn module(text: &str, directory: &Path) -> Result<ModuleSource, BadValue> {
         ModuleSource::Stock(name) if is_kebab_case(&name) => Ok(ModuleSource::Stock(name)),
         ModuleSource::Stock(name) => {
             let remedy =
+                // tidy: an example for people, who know that recipe; no code depends on it.
                 "write a stock recipe's name such as \"lock\", or a path such as \"./a.wasm\"";
             Err(BadValue::new(format!("{name:?} is neither a module's name nor a path"), remedy))
         }

@@ -107,7 +107,7 @@ impl Judge {
             .and_then(bindings::PromisePre::new)
             .map_err(|error| unfit(format!("{error:#}")))?;
         let digest: [u8; 32] = Sha256::digest(bytes).into();
-        let digest = crate::modules::hex(&digest);
+        let digest = crate::digest::hex(&digest);
         let mut inner = Inner { name: name.to_owned(), digest, invariants: Vec::new(), pre };
         inner.invariants = Sitting::new(&inner, "invariants")?.invariants()?;
         Ok(Judge { inner: Arc::new(inner) })

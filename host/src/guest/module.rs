@@ -17,6 +17,7 @@ use super::state::State;
 use super::value_type::{RecordType, ValueType};
 use super::values::{self, Segment, ValueError, ValueErrors};
 use super::wit_docs;
+use crate::digest::hex;
 use crate::near::near;
 use crate::session::Kin;
 
@@ -101,7 +102,7 @@ impl Module {
             name: name.to_owned(),
             interface,
             imports,
-            digest: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            digest: hex(&digest),
             kin: Kin::of(&digest),
             size: bytes.len(),
             engine: engine.clone(),

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::crates::{LICENSE, Sources};
 use super::{File, ScaffoldError, make_parent};
-use crate::modules::hex;
+use crate::digest::hex;
 
 /// Where it is in a recipe's directory.
 pub(super) const DIRECTORY: &str = "wok-sdk";

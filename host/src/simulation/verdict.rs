@@ -79,7 +79,7 @@ impl Verdict {
             digest.update(line.as_bytes());
             digest.update(b"\n");
         }
-        crate::modules::hex(&digest.finalize())
+        crate::digest::hex(&digest.finalize())
     }
 }
 

@@ -53,6 +53,8 @@ pub(super) fn recipes_in_cli(files: &[File]) -> Vec<Finding> {
     };
     let recipes: BTreeSet<String> = files.iter().filter_map(recipe).collect();
     let names = |line: &str| {
+        // A name in quotes may stand in a text.
+        let line = line.replace("\\\"", "\"");
         recipes.iter().find(|recipe| {
             line.contains(&format!("\"{recipe}\"")) || line.contains(&format!("wok:{recipe}/"))
         })
@@ -61,13 +63,52 @@ pub(super) fn recipes_in_cli(files: &[File]) -> Vec<Finding> {
         let tests_from = tests_from(file);
         let named = code(file).filter_map(|(number, line)| Some((number, names(line)?)));
         named
-            .filter(|(number, _)| *number < tests_from)
+            .filter(|(number, _)| *number < tests_from && !file.is_excused(*number))
             .map(|(number, recipe)| {
                 file.finding(number, format!("to the host {recipe} is a component like any other"))
             })
             .collect()
     };
     outside(files, "host/src/cli").flat_map(findings).collect()
+}
+
+/// The rooms stand in `lib.rs` in the order of dependence, the lowest first.
+pub(super) fn rooms_know_lower_ones(files: &[File]) -> Vec<Finding> {
+    let library = files.iter().find(|file| file.path == "host/src/lib.rs");
+    let lines = library.into_iter().flat_map(File::lines);
+    let rooms: Vec<&str> = lines.filter_map(|(_, line)| declared(line)).collect();
+    let place = |name: &str| rooms.iter().position(|room| *room == name);
+    let findings = |file: &File| -> Vec<Finding> {
+        let own =
+            file.path.strip_prefix("host/src/").and_then(|path| path.split(['/', '.']).next());
+        let Some(own) = own.and_then(place) else { return Vec::new() };
+        let tests_from = tests_from(file);
+        let lines = code(file).filter(|(number, _)| *number < tests_from);
+        let above = |line: &str| named_rooms(line).filter_map(place).max().filter(|it| *it > own);
+        lines
+            .filter_map(|(number, line)| Some((number, rooms.get(above(line)?)?)))
+            .map(|(number, room)| file.finding(number, format!("{room} is a room above this one")))
+            .collect()
+    };
+    let is_hosts = |file: &&File| file.is_rust() && file.path.starts_with("host/src/");
+    files.iter().filter(is_hosts).flat_map(findings).collect()
+}
+
+/// The room that a line of `lib.rs` declares.
+fn declared(line: &str) -> Option<&str> {
+    line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+}
+
+/// What stands behind `crate::` in a line.
+fn named_rooms(line: &str) -> impl Iterator<Item = &str> {
+    const CRATE: &str = "crate::";
+    let is_of_a_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+    line.match_indices(CRATE).filter_map(move |(start, _)| {
+        let before = line.get(..start)?.chars().next_back();
+        let rest = line.get(start + CRATE.len()..)?;
+        let end = rest.find(|it| !is_of_a_word(it)).unwrap_or(rest.len());
+        rest.get(..end).filter(|_| !before.is_some_and(is_of_a_word))
+    })
 }
 
 pub(super) fn tasks_in_tasks(files: &[File]) -> Vec<Finding> {

@@ -50,7 +50,6 @@ pub(super) fn clean_text(files: &[File]) -> Vec<Finding> {
 pub(super) fn tests_that_exist(files: &[File]) -> Vec<Finding> {
     let (documents, sources): (Vec<_>, Vec<_>) =
         files.iter().partition(|file| file.path.ends_with(".md"));
-    let is_of_a_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let mut known: HashSet<&str> =
         sources.iter().flat_map(|file| file.text.split(|it| !is_of_a_word(it))).collect();
     let patches = files.iter().filter_map(|file| file.path.strip_suffix(".patch"));
@@ -68,6 +67,59 @@ pub(super) fn tests_that_exist(files: &[File]) -> Vec<Finding> {
         }
     }
     found
+}
+
+/// Documents lead to files, directories and items of the code. A path begins at the root of the repository
+/// or at the document's own directory.
+pub(super) fn places_that_exist(files: &[File]) -> Vec<Finding> {
+    let (documents, sources): (Vec<_>, Vec<_>) =
+        files.iter().partition(|file| file.path.ends_with(".md"));
+    let mut paths: HashSet<&str> = HashSet::new();
+    for file in files {
+        let ends = file.path.match_indices('/').filter_map(|(end, _)| file.path.get(..end));
+        paths.extend(ends.chain([&*file.path]));
+    }
+    let tops: HashSet<&str> =
+        files.iter().filter_map(|file| file.path.split_once('/')).map(|it| it.0).collect();
+    let words: HashSet<&str> =
+        sources.iter().flat_map(|file| file.text.split(|it| !is_of_a_word(it))).collect();
+    let mut found = Vec::new();
+    for file in documents {
+        let own = file.path.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let is_there = |path: &str| {
+            let path = path.trim_end_matches('/');
+            paths.contains(path) || paths.contains(&*format!("{own}/{path}"))
+        };
+        for (number, line) in file.lines() {
+            let named = line.split('`').skip(1).step_by(2);
+            for name in named {
+                let is_gone = match name.split_once("::") {
+                    Some(_) => is_item(name) && !name.split("::").all(|word| words.contains(word)),
+                    None => is_path(name, &tops) && !is_there(name),
+                };
+                if is_gone {
+                    let what = format!("there is no {name}: name what took its place");
+                    found.push(file.finding(number, what));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn is_of_a_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}
+
+/// Whether it is a path of the repository, without a part that stands for others.
+fn is_path(name: &str, tops: &HashSet<&str>) -> bool {
+    let may_stand = |it: char| is_of_a_word(it) || ".-/".contains(it);
+    name.chars().all(may_stand) && name.split_once('/').is_some_and(|(top, _)| tops.contains(top))
+}
+
+/// Whether it is an item of Rust's with its module or type, as `Attempt::create`.
+fn is_item(name: &str) -> bool {
+    name.split("::").all(|word| !word.is_empty() && word.chars().all(is_of_a_word))
 }
 
 /// What a line names in backticks as a test, by its four words or more, or as a mutant, behind that word.
