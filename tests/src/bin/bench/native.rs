@@ -7,6 +7,7 @@ mod read_write_lock;
 mod semaphore;
 
 use anyhow::{Context, Result};
+use futures_util::future::try_join_all;
 use uuid::Uuid;
 use zookeeper_client::{Acls, Client, CreateMode, Error, EventType, OneshotWatcher};
 
@@ -22,6 +23,9 @@ const LOCK: &str = "-lock-";
 
 /// Of ZooKeeper's sequential names.
 const COUNTER_DIGITS: usize = 10;
+
+/// How many contenders are created at a time where many are.
+const AT_A_TIME: usize = 500;
 
 /// Opens a session on the runtime this is called in.
 pub(crate) async fn connect(address: &str) -> Result<Client> {
@@ -55,6 +59,26 @@ impl Lock {
         let ahead = self.predecessor(&name, |_| true).await?;
         anyhow::ensure!(ahead.is_none(), "{path}: somebody is ahead");
         self.release(Held { path }).await
+    }
+
+    /// Has so many contenders stand in line that nobody waits for.
+    pub(crate) async fn fill(&self, count: usize) -> Result<()> {
+        for start in (0..count).step_by(AT_A_TIME) {
+            let batch = start..count.min(start + AT_A_TIME);
+            try_join_all(batch.map(|_| self.contend(LOCK))).await?;
+        }
+        Ok(())
+    }
+
+    /// Stands in line, looks who is ahead, and gives up, again and again.
+    pub(crate) async fn look_and_go(&self, times: u32) -> Result<()> {
+        for _ in 0..times {
+            let (path, name) = self.contend(LOCK).await?;
+            let ahead = self.predecessor(&name, |_| true).await?;
+            anyhow::ensure!(ahead.is_some(), "{path}: nobody is ahead");
+            self.release(Held { path }).await?;
+        }
+        Ok(())
     }
 
     /// Waits in line for the lock.

@@ -1,6 +1,8 @@
-//! What a call into a component costs, what a call out of it, and what a new one.
+//! What a call into a component costs, what a call out of it, what a new one, and what a look at a long
+//! line.
 
 mod bare;
+mod long_line;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -44,16 +46,19 @@ pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
         bare_exports.push(nanos(took, EXPORT_CALLS) / 1e3);
         instances.push(ground.wok.block_on(stage.instantiate())?);
     }
+    let of_long_line = long_line::bench(ground, &host, &session)?;
     ground.wok.block_on(session.close());
     let ratio = Row::ratio("export call, wok to wasmtime alone", &exports, &bare_exports);
-    Ok(vec![
+    let mut rows = vec![
         Row::new("host call", "ns", host_calls).bound(Bound::AtMost(150.0)),
         Row::new("host call that answers a text of 32 bytes", "ns", text_calls),
         Row::new("export call", "us", exports).bound(Bound::AtMost(0.5)),
         Row::new("export call, wasmtime alone", "us", bare_exports),
         ratio,
         Row::new("instantiate the lock and drop it", "us", instances).bound(Bound::AtMost(40.0)),
-    ])
+    ];
+    rows.extend(of_long_line);
+    Ok(rows)
 }
 
 /// The modules, and what their instances are given.
