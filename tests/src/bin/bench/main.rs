@@ -6,10 +6,11 @@
 //!
 //! - [`waiters`]: memory of participants that wait.
 //! - [`crowd`]: ten thousand of them, with the default config.
-//! - [`sandbox`]: what a call into a component, out of it, and a new one cost.
+//! - [`sandbox`]: what a call into a component, out of it, a new one, and a look at a long line cost.
 //! - [`cycle`]: an acquire and its release with nobody else about.
 //! - [`limits`]: the same with the limits that users get, and without a limit of its rate.
 //! - [`contention`]: many participants of one lock, on one session.
+//! - [`failover`]: from the end of a holder to the next of a hundred who wait.
 //! - [`recipes`]: double barrier, semaphore and read-write lock, beside Curator and kazoo as well.
 //! - `queues`, in [`recipes`]: items one by one and in batches, beside them as well.
 //! - `observers`, in [`recipes`]: a thousand of one configuration, while it changes.
@@ -27,6 +28,7 @@ mod contention;
 mod crowd;
 mod cycle;
 mod embedded;
+mod failover;
 mod ground;
 mod heartbeats;
 mod kill;
@@ -59,6 +61,7 @@ const BENCHES: &[Bench] = &[
     ("cycle", cycle::bench),
     ("limits", limits::bench),
     ("contention", contention::bench),
+    ("failover", failover::bench),
     ("recipes", recipes::bench),
     ("queues", recipes::queues),
     ("observers", recipes::observers),
