@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 use wok::base::{Base, BaseOptions, Sessions};
-use wok::guest::{CompileCache, Limits, Module, Mount};
+use wok::guest::{Arguments, CompileCache, Limits, Module, Mount};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -96,8 +96,15 @@ impl Stock {
         operation: &str,
         arguments: &Value,
     ) -> Result<Answer> {
-        let arguments = self.module.arguments(operation, arguments)?;
+        let arguments = self.arguments(operation, arguments)?;
         let call = Call { arguments, deadline: None, withdrawn: None };
         Ok(within(operation, participant.call(call)).await??)
+    }
+    /// What a call of an operation is made of, for a caller that withdraws.
+    ///
+    /// # Errors
+    /// If the operation takes other arguments.
+    pub fn arguments(&self, operation: &str, arguments: &Value) -> Result<Arguments> {
+        Ok(self.module.arguments(operation, arguments)?)
     }
 }

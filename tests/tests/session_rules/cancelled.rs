@@ -1,18 +1,29 @@
 //! Rule 2: whatever ends a participant or one of its requests, its ephemeral znodes go, and nobody
 //! else's do.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
+use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use futures_util::FutureExt;
-use wok::session::{CreateMode, Failure, Refusal, Seat};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wok::participant::{Answer, Call, CallError, Follower, Notice, Participant};
+use wok::session::{CreateMode, Failure, Refusal, Seat, SessionState};
 use wok_tests::frames::Opcode;
+use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Cut, Match};
+use wok_tests::scene::Scene;
 
 use crate::room::{
     Joining, LONG_TIMEOUT, Room, TIMEOUT, contender, create, create_named, ever_created, hold,
     join_line, round_trip,
 };
+
+/// Longer than a component may take to return once it is cancelled.
+const BEYOND_THE_GRACE: Duration = Duration::from_millis(1_200);
 
 #[tokio::test]
 async fn a_contend_dropped_before_it_is_sent_creates_nothing() -> Result<()> {
@@ -133,6 +144,99 @@ async fn a_release_in_a_hurry_leaves_what_is_not_known_yet_to_the_janitor() -> R
     let again = seat.release(&path).await;
     assert!(matches!(again, Err(Failure::Invalid(_))), "{again:?}");
     Ok(())
+}
+
+#[tokio::test]
+async fn who_withdraws_from_a_line_while_no_server_answers_hears_so_and_its_participant_lives()
+-> Result<()> {
+    withdraws_while_no_server_answers("lock", &Value::Null, &Value::Null).await
+}
+
+#[tokio::test]
+async fn who_withdraws_from_many_lines_while_no_server_answers_hears_so_and_its_participant_lives()
+-> Result<()> {
+    // There is a deletion for each of the lines, and one grace for all of them.
+    let free = (0..20).map(|number| format!("free-{number:02}"));
+    let names: Vec<_> = free.chain(["taken".to_owned()]).collect();
+    let (taken, wanted) = (json!({ "names": ["taken"] }), json!({ "names": names }));
+    withdraws_while_no_server_answers("multi-lock", &taken, &wanted).await
+}
+
+/// A participant waits behind another one when the connection is lost, and none comes back until its
+/// caller has withdrawn, twice.
+async fn withdraws_while_no_server_answers(
+    recipe: &str,
+    taken: &Value,
+    wanted: &Value,
+) -> Result<()> {
+    let scene = Scene::open(recipe).await?;
+    let (holder, _followed) = scene.stock.join()?;
+    let (waiter, mut follower) = scene.stock.join()?;
+    scene.value(&holder, "acquire", taken.clone()).await?;
+    let arguments = scene.stock.arguments("acquire", wanted)?;
+    let withdrawn = CancellationToken::new();
+    let call =
+        Call { arguments: arguments.clone(), deadline: None, withdrawn: Some(withdrawn.clone()) };
+    let withdrawing = async {
+        let is_waiting = async || Ok(waiter.presence().ahead().map(drop));
+        eventually("it to wait behind the holder", is_waiting).await?;
+        scene.proxy.refuse();
+        scene.proxy.cut_all(Cut::Reset);
+        let mut state = waiter.session().state();
+        within("doubt", state.wait_for(|it| *it == SessionState::Suspended)).await??;
+        let standing = contenders(&scene).await?;
+        withdrawn.cancel();
+        anyhow::Ok(standing)
+    };
+    let (answer, standing) = tokio::try_join!(answer_of(&waiter, call), withdrawing)?;
+    assert_eq!(answer, Err(CallError::Cancelled));
+
+    // One that had ended would answer `Ended`, and at once.
+    let deadline = Some(Instant::now() + BEYOND_THE_GRACE);
+    let call = Call { arguments: arguments.clone(), deadline, withdrawn: None };
+    assert_eq!(answer_of(&waiter, call).await?, Err(CallError::Cancelled));
+    // No server has been there meanwhile, so what it stood with first still stands.
+    assert_eq!(scene.proxy.connections(), 0);
+    assert_eq!(contenders(&scene).await?, standing);
+
+    scene.proxy.heal();
+    let call = Call { arguments, deadline: None, withdrawn: None };
+    let handing_over = async {
+        let held = holder.presence().held().context("the holder's claim")?.path;
+        let stands_anew = async || {
+            let now = contenders(&scene).await?;
+            let is_left = now.intersection(&standing).any(|path| *path != held);
+            Ok((now.len() == standing.len() && !is_left).then_some(()))
+        };
+        eventually("it to stand in line with new znodes only", stands_anew).await?;
+        scene.value(&holder, "release", Value::Null).await
+    };
+    let (answer, _) = tokio::try_join!(answer_of(&waiter, call), handing_over)?;
+    assert!(answer?.claim.is_some());
+    within("the claim to be told", told_of_no_end(&mut follower)).await?
+}
+
+async fn answer_of(participant: &Participant, call: Call) -> Result<Result<Answer, CallError>> {
+    within("an answer", participant.call(call)).await
+}
+
+/// The ephemeral znodes of the recipe.
+async fn contenders(scene: &Scene) -> Result<BTreeSet<String>> {
+    let tree = scene.admin.tree(&scene.path).await?;
+    let ephemeral = tree.into_iter().filter(|znode| znode.stat.ephemeral_owner != 0);
+    Ok(ephemeral.map(|znode| znode.path).collect())
+}
+
+/// What a participant is told until it holds is of no loss and no end.
+async fn told_of_no_end(follower: &mut Follower) -> Result<()> {
+    loop {
+        match follower.next().await.context("nothing more is told")? {
+            Notice::Held { .. } => return Ok(()),
+            Notice::Lost(loss) => bail!("it was told that it lost: {loss}"),
+            Notice::Ended(ending) => bail!("it was told that it ended: {ending}"),
+            _ => {}
+        }
+    }
 }
 
 #[tokio::test]
