@@ -101,6 +101,15 @@ impl Faults {
         };
         !self.spans.iter().any(strikes)
     }
+
+    /// Whether the host was stopped at some moment from `from` to `until`.
+    pub fn was_stopped(&self, host: HostId, from: u64, until: u64) -> bool {
+        let stops = |span: &Span| {
+            let is_meant = span.fault == FaultKind::Pause && span.concerns(host);
+            is_meant && span.from <= until && span.until.is_none_or(|over| over >= from)
+        };
+        self.spans.iter().any(stops)
+    }
 }
 
 /// Whether a fault lasts until it is healed. The others are over at once unless that is said, too.

@@ -29,16 +29,28 @@ fn l1_a_component_that_fails_by_itself_is_rejected() {
 }
 
 #[test]
-fn l1_a_component_that_does_not_end_is_rejected_unless_its_host_was_disturbed() {
+fn l1_a_component_that_does_not_end_is_rejected_unless_its_host_was_stopped() {
     let overdue = || Told::Ended {
         how: "failed".to_owned(),
         fault: Some("the module did not return within 1s of being cancelled".to_owned()),
     };
     let mut story = Story::new();
     check(story.tell(1, overdue()), "L1");
-    let mut story = Story::new();
-    story.fault(FaultKind::Pause, 1).heal(FaultKind::Pause, 1).tell(1, overdue());
-    assert_eq!(judge(&story), []);
+    // One that is cut off cancels and ends as ever.
+    for fault in [FaultKind::HostCut, FaultKind::HalfOpen, FaultKind::LostBefore] {
+        let mut story = Story::new();
+        check(story.fault(fault, 1).tell(1, overdue()), "L1");
+    }
+    let stopped = || {
+        let mut story = Story::new();
+        story.fault(FaultKind::Pause, 1).heal(FaultKind::Pause, 1);
+        story
+    };
+    assert_eq!(judge(stopped().tell(1, overdue())), []);
+    // It is told when nothing of it is left, which may be late.
+    assert_eq!(judge(stopped().ask(1, "release", MOUNT).wait(60_000).tell(1, overdue())), []);
+    // That it was stopped long before is no excuse.
+    check(stopped().wait(10_000).ask(1, "release", MOUNT).tell(1, overdue()), "L1");
 }
 
 #[test]
