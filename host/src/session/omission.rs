@@ -23,7 +23,7 @@ pub enum Omission {
     HeartbeatByRead,
     /// A `sync` counts as contact also for what is held, and heartbeats are syncs.
     HeartbeatBySync,
-    /// Something is held on the strength of contact that is long ago.
+    /// Something is held on the strength of contact that is long ago, or was with another server.
     GrantOnOldContact,
     /// A refusal that is made up by the client counts as contact, and heartbeats are requests that
     /// the client refuses.
