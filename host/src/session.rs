@@ -73,6 +73,7 @@ pub use failure::{Failure, Refusal};
 pub use omission::Omission;
 pub use open::{open, open_by};
 pub use options::{ConnectError, ConnectOptions, Credential, SaslLogin, Secret, Tls, TlsIdentity};
+pub use persistent::LeftBehind;
 pub use request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 pub use seat::{Owner, Seat, SeatLimits};
 pub use state::{SessionLoss, SessionState};

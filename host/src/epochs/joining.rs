@@ -11,7 +11,7 @@ use crate::backoff::Backoff;
 use crate::base::Base;
 use crate::participant::{Join, Participant};
 use crate::registry::{By, Member};
-use crate::session::{ConnectError, Failure, Seat, Session};
+use crate::session::{ConnectError, Failure, LeftBehind, Seat, Session};
 
 /// Why a recipe cannot be joined.
 #[derive(Debug, thiserror::Error)]
@@ -99,6 +99,22 @@ impl Epochs {
         self.join_for(recipe, By::Host, None).await
     }
 
+    /// As [`join`](Self::join), for a participant that takes the place of one that has ended.
+    ///
+    /// # Errors
+    /// As [`join_for`](Self::join_for).
+    ///
+    /// # Cancellation
+    /// As `join_for`.
+    pub async fn join_again(
+        &self,
+        recipe: &str,
+        earlier: &LeftBehind,
+    ) -> Result<Joined, JoinError> {
+        let (recipe, epoch, seat) = self.seat(recipe).await?;
+        Ok(self.start(recipe.clone(), epoch, seat.in_place_of(earlier), By::Host))
+    }
+
     /// Starts a participant of a recipe on one of the sessions. If all of them are full, another one
     /// is opened first; if all of them are in doubt, it waits until one is not, or they are lost. Its
     /// room is reserved before anything of it is created, so that it is not refused in the middle of an
@@ -116,6 +132,16 @@ impl Epochs {
         by: By,
         owner: Option<String>,
     ) -> Result<Joined, JoinError> {
+        let (recipe, epoch, seat) = self.seat(recipe).await?;
+        let mut join = recipe.clone();
+        if let Some(owner) = owner {
+            join.owner = owner;
+        }
+        Ok(self.start(join, epoch, seat, by))
+    }
+
+    /// A seat for a participant of a recipe, on one of the sessions.
+    async fn seat(&self, recipe: &str) -> Result<(&Join, Epoch, Seat), JoinError> {
         let recipe =
             self.recipes.get(recipe).ok_or_else(|| JoinError::Unknown(recipe.to_owned()))?;
         let (epoch, seat) = match self.open.seat(recipe) {
@@ -124,17 +150,17 @@ impl Epochs {
             // Boxed, as it is rare: a future has room for every branch.
             Seating::InDoubt | Seating::Full { .. } => Box::pin(self.seat_later(recipe)).await?,
         };
+        Ok((recipe, epoch, seat))
+    }
+
+    fn start(&self, join: Join, epoch: Epoch, seat: Seat, by: By) -> Joined {
         let tasks = self.base.tasks();
-        let mut join = recipe.clone();
-        if let Some(owner) = owner {
-            join.owner = owner;
-        }
         let (recipe, owner) = (join.recipe.clone(), join.owner.clone());
         let (participant, follower) = Participant::start(tasks, &epoch.session, seat, join);
         let since = SystemTime::now();
         let presence = participant.presence();
         self.registry.enter(Member { presence, recipe, owner, by, since });
-        Ok(Joined { participant, follower, epoch })
+        Joined { participant, follower, epoch }
     }
 
     /// Waits until the sessions that are open are not in doubt any more, and opens another one if they are

@@ -16,7 +16,7 @@ use crate::epochs::{Epochs, JoinError, Joined};
 use crate::guardian::{GuardedCommand, Outcome};
 use crate::guest::Arguments;
 use crate::participant::{Ending, Follower, Notice, Participant};
-use crate::session::Held;
+use crate::session::{Held, LeftBehind};
 
 /// A participant that lived for this long was well: the next pause is a short one again.
 const WELL: std::time::Duration = std::time::Duration::from_secs(30);
@@ -48,12 +48,15 @@ pub struct Keep {
     epochs: Arc<Epochs>,
     kept: Kept,
     backoff: Backoff,
+    /// By all the participants that it has kept there.
+    left_behind: LeftBehind,
 }
 
 impl Keep {
     /// For a recipe of those that are loaded.
     pub fn new(epochs: Arc<Epochs>, kept: Kept) -> Self {
-        Keep { epochs, kept, backoff: Backoff::default() }
+        let (backoff, left_behind) = (Backoff::default(), LeftBehind::default());
+        Keep { epochs, kept, backoff, left_behind }
     }
 
     /// Keeps a participant on one of the sessions, starting it afresh whenever it ends, until no
@@ -78,7 +81,7 @@ impl Keep {
     /// is over, as there is nothing wrong with the recipe then.
     async fn join(&self) -> (Afterwards, CancellationToken) {
         let recipe = self.kept.recipe.as_str();
-        match self.epochs.join(recipe).await {
+        match self.epochs.join_again(recipe, &self.left_behind).await {
             Ok(Joined { participant, mut follower, epoch }) => {
                 let session = format!("{:#x}", epoch.session.id());
                 tracing::debug!(recipe, session, "joined");

@@ -7,9 +7,14 @@
 //!
 //! A create that was sent and not answered counts, too. Of a sequential one the name is not known then:
 //! as many count as may be there, which the list of the directory bounds.
+//!
+//! Where the host joins a recipe again by itself whenever its participant has ended, all those participants
+//! count as one: a module could otherwise leave as many as it likes, by failing as often as that takes. A
+//! create that a lost session has sent may be carried out behind the look of the next session, and is missed
+//! then. Apps that join count one by one: how often they do is theirs to decide, and not the module's.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::failure::Failure;
 use super::request::{CreateMode, Reply, Request, Watching, Write, Written};
@@ -32,6 +37,12 @@ pub(super) struct Persistent {
     unnamed: VecDeque<(Arc<str>, usize)>,
     count: usize,
     next: u64,
+}
+
+/// What a participant has left behind, and those whose place it takes. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct LeftBehind {
+    persistent: Arc<Mutex<Persistent>>,
 }
 
 fn counts(path: &str) -> usize {
@@ -129,6 +140,14 @@ pub(super) fn persistent_room(write: &Write) -> usize {
 }
 
 impl Seat {
+    /// The same seat, for a participant that takes the place of one that has ended. What that one left behind
+    /// counts as its own, whatever session that was on.
+    #[must_use]
+    pub fn in_place_of(mut self, earlier: &LeftBehind) -> Self {
+        self.left_behind = earlier.clone();
+        self
+    }
+
     /// To be made before the write is sent. None if it creates no persistent znode.
     pub(super) fn unanswered(&self, write: &Write) -> Option<Unanswered<'_>> {
         persistent_create(write)
@@ -136,7 +155,7 @@ impl Seat {
     }
 
     pub(super) fn persistent(&self) -> MutexGuard<'_, Persistent> {
-        self.persistent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.left_behind.persistent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a znode that a reply tells of.
@@ -175,8 +194,8 @@ impl Seat {
             }
         }
         Err(Failure::OverLimit(format!(
-            "{most} persistent znodes that this participant created are still there, or may be, which is \
-             limits.persistent-znodes: delete some or raise it"
+            "{most} persistent znodes that this participant created, or one whose place it takes, are still \
+             there, or may be, which is limits.persistent-znodes: delete some or raise it"
         )))
     }
 
@@ -302,6 +321,32 @@ mod tests {
             assert!(matches!(refused, Err(Failure::Refused { .. })), "{refused:?}");
         }
         create(&seat, "b", CreateMode::Persistent).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_one_left_behind_counts_for_the_one_that_takes_its_place_and_for_nobody_else() {
+        let stand_in = StandIn::open();
+        let left_behind = LeftBehind::default();
+        let join = || stand_in.seat(TWO).in_place_of(&left_behind);
+        let earlier = join();
+        create(&earlier, "a", CreateMode::Persistent).await.unwrap();
+        stand_in.lose_creates(1);
+        let unanswered = create(&earlier, "b-", CreateMode::PersistentSequential).await;
+        assert!(is_unknown(&unanswered), "{unanswered:?}");
+        drop(earlier);
+
+        let later = join();
+        let refused = create(&later, "c", CreateMode::Persistent).await;
+        assert!(is_over_limit(&refused), "{refused:?}");
+        let other = stand_in.seat(TWO);
+        create(&other, "d", CreateMode::Persistent).await.unwrap();
+        // It may delete what it did not create.
+        let delete = Write::Delete { path: at("a"), version: None };
+        later.submit(Request::Write(delete)).await.unwrap();
+        create(&later, "c", CreateMode::Persistent).await.unwrap();
+        drop(later);
+        let refused = create(&join(), "e", CreateMode::Persistent).await;
+        assert!(is_over_limit(&refused), "{refused:?}");
     }
 
     #[tokio::test]

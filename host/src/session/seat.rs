@@ -16,7 +16,7 @@ use super::failure::{Failure, Refusal};
 use super::janitor::Job;
 use super::ledger::{Entry, Ledger, SeatId};
 use super::multi::{ephemerals, look};
-use super::persistent::Persistent;
+use super::persistent::LeftBehind;
 use super::request::{Reply, Request, Stat, WatchKind, Watching};
 use super::state::{SessionLoss, SessionState};
 use super::tickets::GivingUp;
@@ -39,8 +39,8 @@ pub enum Owner {
 pub struct SeatLimits {
     /// Ephemeral znodes.
     pub znodes: usize,
-    /// Persistent znodes that it created and nobody has deleted, and containers, also those that were made for
-    /// its contenders; one with a long path counts more.
+    /// Persistent znodes that it created, or those whose place it takes, and nobody has deleted, and
+    /// containers, also those that were made for its contenders; one with a long path counts more.
     pub persistent_znodes: usize,
     /// Bytes of path that it can watch whatever others do, reserved when it joins. Never less than
     /// one znode below its mount takes.
@@ -67,7 +67,7 @@ pub struct Seat {
     pub(super) kin: Kin,
     pub(super) account: Arc<Account>,
     pub(super) ledger: Mutex<Ledger>,
-    pub(super) persistent: Mutex<Persistent>,
+    pub(super) left_behind: LeftBehind,
     pub(super) claims: Mutex<Claims>,
     pub(super) claims_changed: Notify,
     /// What runs only while the claim is held.
@@ -88,7 +88,7 @@ impl Seat {
             limits,
             kin: Kin::NONE,
             ledger: Mutex::default(),
-            persistent: Mutex::default(),
+            left_behind: LeftBehind::default(),
             claims: Mutex::default(),
             claims_changed: Notify::new(),
             dependents: Dependents::default(),

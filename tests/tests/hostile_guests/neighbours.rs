@@ -17,6 +17,9 @@ use zookeeper_client::{Acls, CreateMode};
 /// How much larger the daemon may become under an attack.
 const MEMORY: u64 = 64 << 20;
 
+/// How many persistent znodes the hostile recipe may leave behind.
+const LEFT: usize = 100;
+
 /// A slow link, in bytes a second.
 const SLOW: u64 = 10_000_000;
 
@@ -54,6 +57,7 @@ root = "{root}"
 [recipes.hostile]
 module = {}
 mount = "/hostile"
+limits = {{ persistent-znodes = {LEFT} }}
 run = {{ call = "attack-when-told", arguments = {{ attack = "{attack}" }} }}
 
 [recipes.neighbour]
@@ -97,6 +101,26 @@ while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
         let labels = self.order.labels()?;
         ensure!(labels.len() == 1, "{what}: {labels:?}\n{}", self.said());
         Ok(())
+    }
+
+    /// Waits until the hostile recipe has failed so often; answers how many znodes it has left behind by then.
+    async fn left_after_failures(&self, times: usize) -> Result<usize> {
+        eventually(&format!("the recipe to fail {times} times"), async || {
+            Ok((self.failures() >= times).then_some(()))
+        })
+        .await?;
+        Ok(self.left().await?.len())
+    }
+
+    fn failures(&self) -> usize {
+        let lines = self.running.lines();
+        lines.iter().filter(|line| line.text.contains("a module failed")).count()
+    }
+
+    async fn left(&self) -> Result<Vec<String>> {
+        let mut names = self.admin.children(&self.mount).await?;
+        names.retain(|name| name.starts_with("left-"));
+        Ok(names.into_iter().map(|name| format!("{}/{name}", self.mount)).collect())
     }
 
     fn said(&self) -> String {
@@ -217,6 +241,41 @@ async fn a_neighbour_withstands_a_loop_without_an_end() -> Result<()> {
 #[tokio::test]
 async fn a_neighbour_withstands_one_that_joins_again_and_again() -> Result<()> {
     withstands("trap").await
+}
+
+/// As the guide says: no limit of wok's makes the list of a large directory shorter.
+#[tokio::test]
+async fn a_list_that_takes_longer_than_the_deadline_ends_a_neighbours_command() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let daemon = Daemon::start(server, "lists", Duration::from_secs(4)).await?;
+    prepare(&daemon, "lists").await?;
+    let command = daemon.begins(1).await?;
+    // Each list of 2.4 MB takes almost five seconds then.
+    daemon.proxy.limit(SLOW / 20);
+    daemon.tell().await?;
+    eventually("the command to be ended", async || Ok((!is_alive(command)).then_some(())))
+        .await
+        .with_context(|| daemon.said())?;
+    daemon.proxy.limit(0);
+    daemon.begins(2).await.with_context(|| daemon.said())?;
+    daemon.stop().await
+}
+
+/// The daemon joins it again whenever it has failed, and each time it could leave as many behind.
+#[tokio::test]
+async fn a_recipe_that_fails_again_and_again_leaves_no_more_behind_than_one_participant_may()
+-> Result<()> {
+    let server = zookeeper::shared().await;
+    let daemon = Daemon::start(server, "persist-then-trap", Duration::from_secs(4)).await?;
+    daemon.tell().await?;
+    ensure!(daemon.left_after_failures(3).await? == LEFT, "{}", daemon.said());
+    for path in daemon.left().await?.iter().take(7) {
+        daemon.admin.delete(path).await?;
+    }
+    // One may have looked before they were deleted; the next has not.
+    let failures = daemon.failures();
+    ensure!(daemon.left_after_failures(failures + 2).await? == LEFT, "{}", daemon.said());
+    daemon.stop().await
 }
 
 /// The same over a slow link, with sessions as short as servers grant them and of the default.

@@ -50,6 +50,10 @@ pub(crate) fn attack_when_told(attack: Attack) -> Result<(), Error> {
         }
         Attack::Spin => spin(),
         Attack::Trap => trap(),
+        Attack::PersistThenTrap => {
+            while create("/left-", b"", CreateMode::PersistentSequential).is_ok() {}
+            trap();
+        }
     }
     Ok(())
 }
