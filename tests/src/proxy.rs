@@ -25,6 +25,7 @@ pub use gate::Direction;
 pub use record::{Answer, Seen};
 
 use crate::frames::SessionKey;
+use crate::network::Site;
 use wiring::{Language, Wiring};
 
 /// A proxy in front of one server; it ends when the value is dropped.
@@ -42,7 +43,16 @@ impl Proxy {
     /// # Errors
     /// If the address cannot be read or no port is free.
     pub fn start(upstream: &str) -> Result<Proxy> {
-        Proxy::start_speaking(Language::Frames, upstream)
+        Proxy::start_speaking(Language::Frames, None, upstream)
+    }
+
+    /// As [`Proxy::start`], in front of a server in a site of a network, which nobody else outside of
+    /// that network reaches.
+    ///
+    /// # Errors
+    /// As [`Proxy::start`], or if the site is gone.
+    pub fn start_into(site: &Site, upstream: &str) -> Result<Proxy> {
+        Proxy::start_speaking(Language::Frames, Some(site.clone()), upstream)
     }
 
     /// Starts a proxy that passes on whatever is said and understands nothing of it, as between two
@@ -51,10 +61,10 @@ impl Proxy {
     /// # Errors
     /// If the address cannot be read or no port is free.
     pub fn start_unread(upstream: &str) -> Result<Proxy> {
-        Proxy::start_speaking(Language::Unknown, upstream)
+        Proxy::start_speaking(Language::Unknown, None, upstream)
     }
 
-    fn start_speaking(language: Language, upstream: &str) -> Result<Proxy> {
+    fn start_speaking(language: Language, site: Option<Site>, upstream: &str) -> Result<Proxy> {
         let upstream: SocketAddr =
             upstream.parse().with_context(|| format!("the address {upstream}"))?;
         let listener = TcpListener::bind("127.0.0.1:0").context("a port for the proxy")?;
@@ -62,10 +72,18 @@ impl Proxy {
         let address = listener.local_addr()?.to_string();
         let wiring = Arc::new(Wiring::new(upstream, language));
         let (stop, stopped) = oneshot::channel();
+        let (told, is_there) = std::sync::mpsc::channel();
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new().name(format!("proxy {address}")).spawn({
             let wiring = Arc::clone(&wiring);
             move || {
+                // The listener stays where it is; what is opened from here on is in the site.
+                let entered = site.map_or(Ok(()), |site| site.enter());
+                let is_lost = entered.is_err();
+                // It fails only if nobody waits for the proxy any more.
+                if told.send(entered).is_err() || is_lost {
+                    return;
+                }
                 runtime.block_on(async {
                     tokio::select! {
                         () = connection::accept(listener, wiring) => {}
@@ -75,6 +93,7 @@ impl Proxy {
                 });
             }
         })?;
+        is_there.recv().context("the proxy's thread has ended")??;
         Ok(Proxy { address, wiring, stop: Some(stop), thread: Some(thread) })
     }
 
@@ -111,6 +130,12 @@ impl Proxy {
     /// [`Proxy::release`]. The connections stay up.
     pub fn stall(&self, direction: Direction) {
         self.wiring.stall(direction);
+    }
+
+    /// As [`Proxy::stall`], and of a proxy that [passes all on unread](Proxy::start_unread) nobody
+    /// hears either that a peer has closed its connection, as where a link is cut.
+    pub fn silence(&self, direction: Direction) {
+        self.wiring.silence(direction);
     }
 
     /// From now on the link carries that many bytes in a second, each way; what is sent faster waits.

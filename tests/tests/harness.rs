@@ -1,12 +1,15 @@
 //! The harness proves itself first: every tool that other tests rely on does what it says.
 
+use std::io::ErrorKind;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use wok_tests::admin::{self, Admin, wait_state};
 use wok_tests::frames::Opcode;
-use wok_tests::patience::PATIENCE;
+use wok_tests::patience::{PATIENCE, within};
 use wok_tests::process::{OrderFile, Program, Signal, Stream};
 use wok_tests::proxy::{Action, Cut, Direction, Match, Proxy};
 use wok_tests::zookeeper::{self, Certificates, Ensemble, Options, Server};
@@ -391,11 +394,37 @@ async fn a_limited_link_takes_its_time_each_way() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_way_that_is_silenced_holds_back_ends_and_the_other_way_stays() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let proxy = Proxy::start_unread(&listener.local_addr()?.to_string())?;
+    for is_silenced in [false, true] {
+        let mut client = TcpStream::connect(proxy.address()).await?;
+        let (mut server, _) = within("the proxy's connection", listener.accept()).await??;
+        match is_silenced {
+            true => proxy.silence(Direction::Requests),
+            false => proxy.stall(Direction::Requests),
+        }
+        client.shutdown().await?;
+        server.write_all(b"x").await?;
+        assert_eq!(within("the other way", client.read_u8()).await??, b'x');
+        if is_silenced {
+            // Long for a machine that talks to itself; what is held back does not come.
+            let end = tokio::time::timeout(Duration::from_millis(500), server.read_u8()).await;
+            assert!(end.is_err(), "{end:?}");
+            proxy.release();
+        }
+        let end = within("the end", server.read_u8()).await?;
+        assert_eq!(end.map_err(|error| error.kind()), Err(ErrorKind::UnexpectedEof));
+        proxy.release();
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn other_protocols_pass_through_unread() -> Result<()> {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let server = zookeeper::shared().await;
     let proxy = Proxy::start(server.address())?;
-    let mut stream = tokio::net::TcpStream::connect(proxy.address()).await?;
+    let mut stream = TcpStream::connect(proxy.address()).await?;
     stream.write_all(b"ruok").await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;

@@ -123,8 +123,8 @@ async fn relay(
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     if is_foreign {
-        let requests = pass_on(from_client, to_server, || line_and_link(line, wiring, true));
-        let replies = pass_on(from_server, to_client, || line_and_link(line, wiring, false));
+        let requests = pass_on(from_client, to_server, (line, wiring), true);
+        let replies = pass_on(from_server, to_client, (line, wiring), false);
         tokio::join!(requests, replies);
         return End::Both(Cut::Fin);
     }
@@ -155,13 +155,8 @@ async fn is_foreign(client: &TcpStream) -> bool {
 }
 
 async fn line_and_link(line: &Line, wiring: &Wiring, is_request: bool) {
-    if is_request {
-        wiring.gate.pass_requests().await;
-        line.gate.pass_requests().await;
-    } else {
-        wiring.gate.pass_replies().await;
-        line.gate.pass_replies().await;
-    }
+    wiring.gate.pass_bytes(is_request).await;
+    line.gate.pass_bytes(is_request).await;
 }
 
 /// Sends bytes as fast as the link carries them.
@@ -182,18 +177,20 @@ async fn send(
 }
 
 /// Passes bytes on unread until the stream ends or fails.
-async fn pass_on<F: Future<Output = ()>>(
+async fn pass_on(
     mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
-    gate: impl Fn() -> F,
+    (line, wiring): (&Line, &Wiring),
+    is_request: bool,
 ) {
     let mut bytes = vec![0; 16 << 10];
     while let Ok(length @ 1..) = from.read(&mut bytes).await {
-        gate().await;
+        line_and_link(line, wiring, is_request).await;
         if to.write_all(bytes.get(..length).unwrap_or_default()).await.is_err() {
             break;
         }
     }
+    wiring.gate.pass_end(is_request).await;
     to.shutdown().await.ok();
 }
 

@@ -121,6 +121,10 @@ impl Wiring {
         self.gate.close(direction);
     }
 
+    pub(super) fn silence(&self, direction: Direction) {
+        self.gate.seal(direction);
+    }
+
     pub(super) fn refuse(&self, is_refusing: bool) {
         self.state().is_refusing = is_refusing;
     }
