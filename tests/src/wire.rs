@@ -22,7 +22,7 @@ mod transcript;
 mod trio;
 
 pub use connection::{Hello, Lost, ReadOnlyByte};
-pub use ground::At;
+pub use ground::{At, Real};
 pub use message::Message;
 pub use pair::{ExtendedTypes, Pair};
 pub use run::{Reply, Run, Who};

@@ -159,10 +159,10 @@ impl Ensemble {
         self.network.let_go(server);
     }
 
-    /// Two servers hear nothing of each other, until all is healed. Nobody is told.
-    pub fn cut(&mut self, one: usize, other: usize) {
+    /// One server hears nothing of another, until all is healed. Nobody is told.
+    pub fn cut_way(&mut self, from: usize, to: usize) {
         let _entered = self.runtime.enter();
-        let cut = Cut { servers: vec![(one, other), (other, one)], hosts: Vec::new() };
+        let cut = Cut { servers: vec![(from, to)], hosts: Vec::new() };
         self.network.cut(&cut);
         self.cuts.push(cut);
     }

@@ -1,7 +1,5 @@
 //! Three servers, one of which is where those are that something happens to.
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 
 use crate::proxy::{Direction, Proxy};
@@ -65,15 +63,8 @@ impl Ground {
     /// # Errors
     /// If they do not start.
     pub async fn start() -> Result<Ground> {
-        let options = Options::default()
-            .tick(Duration::from_millis(500))
-            .setting("minSessionTimeout", "1000")
-            .setting("maxSessionTimeout", "40000")
-            .setting("syncLimit", "8")
-            .setting("initLimit", "8")
-            // Those that look for a leader ask again soon, not after up to a minute.
-            .property("zookeeper.fastleader.maxNotificationInterval", "400");
-        Ok(Ground { ensemble: Ensemble::start_with(3, options).await? })
+        let ensemble = Ensemble::start_with(3, Options::as_simulated(8, 8)).await?;
+        Ok(Ground { ensemble })
     }
 
     /// Where all are while that fault is played. Those who are struck find only one server for now.

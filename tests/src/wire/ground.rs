@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use wok::simulation::ensemble::{Ensemble as Model, Fate, Heard, Link};
 use wok_embedded::ServerVersion;
 
 use super::connection::{Line, Lost};
 use super::run::Ground;
 use super::socket::Socket;
+use crate::network::Network;
 use crate::proxy::Proxy;
 use crate::zookeeper::Ensemble;
 
@@ -56,8 +57,8 @@ pub(super) trait Three: Ground {
     /// From now on a server is called by the part that it has at this moment.
     fn keep_parts(&self) -> Result<()>;
 
-    /// Two servers hear nothing of each other.
-    fn cut(&self, one: At, other: At) -> Result<()>;
+    /// One server hears nothing of another.
+    fn cut_way(&self, from: At, to: At) -> Result<()>;
 
     /// All servers hear each other again, and serve.
     fn heal(&self) -> Result<()>;
@@ -69,12 +70,59 @@ pub(super) trait Three: Ground {
     fn rest(&self, time: Duration);
 }
 
-/// Apache ZooKeeper, as long as nobody else has it.
+/// Three servers of Apache ZooKeeper, as long as nobody else has them.
+#[derive(Debug)]
+pub struct Real {
+    ensemble: OwnedMutexGuard<Ensemble>,
+    links: Option<Links>,
+}
+
+impl Real {
+    /// An ensemble that several tests share. What is cut there is what two servers say to each other
+    /// as leader and follower.
+    pub fn shared(ensemble: OwnedMutexGuard<Ensemble>) -> Real {
+        Real { ensemble, links: None }
+    }
+
+    /// An ensemble whose servers are at the sites of that network, in their order. What is cut there
+    /// is the links of the network, so that of elections nothing is heard either.
+    ///
+    /// # Errors
+    /// None: nobody else has the lock that is made here.
+    pub fn apart(network: Network, ensemble: Ensemble) -> Result<Real> {
+        let ensemble = Arc::new(Mutex::new(ensemble)).try_lock_owned()?;
+        Ok(Real { ensemble, links: Some(Links { network, cuts: RefCell::default() }) })
+    }
+}
+
+/// The links between servers that have a site each.
+#[derive(Debug)]
+struct Links {
+    network: Network,
+    /// Which are cut, from which site to which.
+    cuts: RefCell<Vec<(usize, usize)>>,
+}
+
+impl Links {
+    fn cut(&self, from: usize, to: usize) -> Result<()> {
+        self.network.cut(from, to)?;
+        self.cuts.borrow_mut().push((from, to));
+        Ok(())
+    }
+
+    fn mend(&self) -> Result<()> {
+        let cuts = self.cuts.take();
+        cuts.into_iter().try_for_each(|(from, to)| self.network.mend(from, to))
+    }
+}
+
+/// Apache ZooKeeper's ensemble.
 #[derive(Debug)]
 pub(super) struct Apache {
     /// For what of the harness is asynchronous.
     runtime: Runtime,
     ensemble: RefCell<OwnedMutexGuard<Ensemble>>,
+    links: Option<Links>,
     /// Before each server, for its clients.
     proxies: Vec<Arc<Proxy>>,
     /// By whom the parts are told, if they are kept.
@@ -82,12 +130,18 @@ pub(super) struct Apache {
 }
 
 impl Apache {
-    pub(super) fn new(ensemble: OwnedMutexGuard<Ensemble>) -> Result<Self> {
+    pub(super) fn new(Real { ensemble, links }: Real) -> Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let proxies = ensemble.servers().iter().map(|it| Proxy::start(it.address()).map(Arc::new));
+        let proxies = ensemble.servers().iter().map(|server| {
+            let proxy = match server.home() {
+                None => Proxy::start(server.address()),
+                Some(site) => Proxy::start_into(site, server.address()),
+            };
+            proxy.map(Arc::new)
+        });
         let proxies = proxies.collect::<Result<_>>()?;
         let (ensemble, leader) = (RefCell::new(ensemble), Cell::new(None));
-        let apache = Apache { runtime, ensemble, proxies, leader };
+        let apache = Apache { runtime, ensemble, links, proxies, leader };
         apache.runtime.block_on(apache.ensemble.borrow_mut().mend())?;
         Ok(apache)
     }
@@ -137,12 +191,17 @@ impl Three for Apache {
         Ok(())
     }
 
-    fn cut(&self, one: At, other: At) -> Result<()> {
-        self.ensemble.borrow().cut(self.server(one)?, self.server(other)?);
+    fn cut_way(&self, from: At, to: At) -> Result<()> {
+        let (from, to) = (self.server(from)?, self.server(to)?);
+        match &self.links {
+            Some(links) => links.cut(from, to)?,
+            None => self.ensemble.borrow().cut_way(from, to),
+        }
         Ok(())
     }
 
     fn heal(&self) -> Result<()> {
+        self.links.as_ref().map_or(Ok(()), Links::mend)?;
         self.runtime.block_on(self.ensemble.borrow_mut().mend())
     }
 
@@ -221,8 +280,8 @@ impl Three for Simulated {
         Ok(())
     }
 
-    fn cut(&self, one: At, other: At) -> Result<()> {
-        self.model.borrow_mut().cut(self.server(one)?, self.server(other)?);
+    fn cut_way(&self, from: At, to: At) -> Result<()> {
+        self.model.borrow_mut().cut_way(self.server(from)?, self.server(to)?);
         Ok(())
     }
 

@@ -129,11 +129,22 @@ impl Ensemble {
     /// Holds back all that two servers say to each other as leader and follower, until
     /// [`Ensemble::mend`]. Of elections they still hear.
     pub fn cut(&self, one: usize, other: usize) {
-        for (from, to) in [(one, other), (other, one)] {
+        self.cut_way(one, other);
+        self.cut_way(other, one);
+    }
+
+    /// As [`Ensemble::cut`], but only what one server says to the other is held back. What the other
+    /// says goes on to arrive, since the proxy acknowledges it. On a link that loses packets one way,
+    /// TCP soon sends nothing the other way either: nothing of that is acknowledged.
+    pub fn cut_way(&self, from: usize, to: usize) {
+        // Whoever follows has connected to the one that leads.
+        for (follower, leader, says) in
+            [(from, to, Direction::Requests), (to, from, Direction::Replies)]
+        {
             // Each server has a way to every other, in their order.
-            let number = if to < from { to } else { to.saturating_sub(1) };
-            if let Some(way) = self.ways.get(from).and_then(|ways| ways.get(number)) {
-                way.stall(Direction::Both);
+            let number = if leader < follower { leader } else { leader.saturating_sub(1) };
+            if let Some(way) = self.ways.get(follower).and_then(|ways| ways.get(number)) {
+                way.silence(says);
             }
         }
     }

@@ -45,6 +45,19 @@ impl Default for Options {
 }
 
 impl Options {
+    /// As the simulation's servers, which grant sessions of 1 s to 40 s. The limits, in ticks of
+    /// 500 ms, are for how long servers that hear nothing of each other bear it, and how long one may
+    /// take that begins to follow.
+    pub fn as_simulated(sync_limit: u32, init_limit: u32) -> Self {
+        Options::default()
+            .setting("minSessionTimeout", "1000")
+            .setting("maxSessionTimeout", "40000")
+            .setting("syncLimit", &sync_limit.to_string())
+            .setting("initLimit", &init_limit.to_string())
+            // Those that look for a leader ask again soon, not after up to a minute.
+            .property("zookeeper.fastleader.maxNotificationInterval", "400")
+    }
+
     /// The server's unit of time. Sessions last between 2 and 20 ticks.
     #[must_use]
     pub fn tick(mut self, tick: Duration) -> Self {

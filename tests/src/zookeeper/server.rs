@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 
 use super::options::Options;
 use super::site::{Membership, Site};
-use crate::launch;
 use crate::patience::{eventually, within};
+use crate::{launch, network};
 
 /// How often a standalone server is started anew because another process took its port.
 const STARTS: usize = 5;
@@ -64,6 +64,11 @@ impl Server {
     /// `host:port` for clients without TLS.
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The site of a network that it runs in, if it does in one.
+    pub fn home(&self) -> Option<&network::Site> {
+        self.site.home()
     }
 
     /// `host:port` for clients with TLS, if the options asked for it.

@@ -29,11 +29,11 @@ pub(crate) enum Silence {
 
 impl Silence {
     /// In ticks: for how long one that follows is borne, and one that begins to.
-    fn limits(self) -> (&'static str, &'static str) {
+    fn limits(self) -> (u32, u32) {
         match self {
-            Silence::Borne => ("240", "20"),
+            Silence::Borne => (240, 20),
             // Those that look for a leader follow the one that is cut off first, and find out.
-            Silence::Noticed => ("8", "4"),
+            Silence::Noticed => (8, 4),
         }
     }
 }
@@ -49,14 +49,7 @@ async fn ensemble(silence: Silence) -> Result<OwnedMutexGuard<Ensemble>> {
     };
     let start = async || {
         let (sync_limit, init_limit) = silence.limits();
-        // The simulation's servers grant sessions of 1 s to 40 s.
-        let options = Options::default()
-            .setting("minSessionTimeout", "1000")
-            .setting("maxSessionTimeout", "40000")
-            .setting("syncLimit", sync_limit)
-            .setting("initLimit", init_limit)
-            // Those that look for a leader ask again soon, not after up to a minute.
-            .property("zookeeper.fastleader.maxNotificationInterval", "400");
+        let options = Options::as_simulated(sync_limit, init_limit);
         anyhow::Ok(Arc::new(Mutex::new(Ensemble::start_with(3, options).await?)))
     };
     let ensemble = Arc::clone(shared.get_or_try_init(start).await?);

@@ -20,22 +20,15 @@ mod stale_reads;
 mod watches;
 mod writes;
 
+use std::mem;
+
 use anyhow::Result;
 use tokio::runtime::Builder;
 use wok_tests::admin::Admin;
-use wok_tests::wire::Trio;
+use wok_tests::wire::{Real, Trio};
 use wok_tests::zookeeper::Ensemble;
 
 use crate::Silence;
-
-/// How many seeds must say what Apache ZooKeeper says.
-const SEEDS: u64 = 25;
-
-/// How often a script is played at most until both say the same. Apache's threads overtake one
-/// another now and then where an order is promised: a `sync` was seen to be answered before the
-/// write of another session that it had to wait for was carried out. What the simulation does
-/// otherwise than Apache, it does in every play.
-const PLAYS: usize = 3;
 
 /// Plays a script on both, whose servers never give each other up.
 #[track_caller]
@@ -52,19 +45,18 @@ fn check_apart(script: impl Fn(&mut Trio) -> Result<()>) {
 #[track_caller]
 fn check_on(silence: Silence, script: impl Fn(&mut Trio) -> Result<()>) {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let mut differences = Vec::new();
-    while differences.len() < PLAYS {
-        let mut ensemble = runtime.block_on(crate::ensemble(silence)).unwrap();
-        if !differences.is_empty() {
-            runtime.block_on(ensemble.mend()).unwrap();
-            runtime.block_on(clear(&ensemble)).unwrap();
+    let mut is_first = true;
+    let real = || {
+        let mut ensemble = runtime.block_on(crate::ensemble(silence))?;
+        if !mem::take(&mut is_first) {
+            runtime.block_on(ensemble.mend())?;
+            runtime.block_on(clear(&ensemble))?;
         }
-        match Trio::compare(ensemble, SEEDS, &script) {
-            Ok(()) => return,
-            Err(error) => differences.push(format!("{error:#}")),
-        }
+        anyhow::Ok(Real::shared(ensemble))
+    };
+    if let Err(error) = Trio::check(real, script) {
+        panic!("{error:#}");
     }
-    panic!("in none of {PLAYS} plays did both say the same\n{}", differences.join("\n\n"));
 }
 
 /// Removes what an earlier play has left: the simulated ensemble begins with nothing, too.

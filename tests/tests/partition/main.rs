@@ -1,5 +1,6 @@
 //! Partitions of three real servers, one round of the two plainest; `cargo xtask soak partitions`
-//! plays all of them. And a host without a network.
+//! plays all of them. The simulation's servers beside the real ones where links are cut, and a host
+//! without a network.
 
 #![allow(
     clippy::unwrap_used,
@@ -9,6 +10,7 @@
 )]
 
 mod links;
+mod model;
 mod unplugged;
 
 use std::time::Duration;
