@@ -21,6 +21,18 @@ fn read(label: &str) -> Result<(&str, i64, &str)> {
     Ok((recipe, fence.parse()?, name))
 }
 
+/// Waits until somebody holds for each of so many recipes, and writes so after that many lines.
+async fn somebody_holds(order: &OrderFile, after: usize, count: usize) -> Result<()> {
+    eventually("a holder of each recipe, after the cut", async || {
+        let mut held = BTreeSet::new();
+        for label in order.labels()?.iter().skip(after) {
+            held.insert(read(label)?.0.to_owned());
+        }
+        Ok((held.len() == count).then_some(()))
+    })
+    .await
+}
+
 async fn commands_run(order: &OrderFile, name: &str, count: usize) -> Result<()> {
     eventually(&format!("the commands of {name}"), async || {
         let mut running = BTreeSet::new();
@@ -70,7 +82,7 @@ pub struct HandOver {
 /// Plays one round. Answers how the claim was handed over, if it was.
 ///
 /// # Errors
-/// If two holders wrote at once, or a holder that is to keep its claim lost it.
+/// If two holders wrote at once, nobody held afterwards, or a holder that is to keep its claim lost it.
 ///
 /// # Cancellation
 /// The links stay as they are: use another ground.
@@ -103,6 +115,11 @@ pub async fn round(
             waiting.with_context(|| format!("{cut:?}: {:?}", said(&waiter)))?;
         }
         gone(&holder).await?;
+    } else {
+        let before = order.labels()?.len();
+        somebody_holds(&order, before, holder.commands)
+            .await
+            .with_context(|| format!("{cut:?}: {:?}\n{:?}", said(&holder), said(&waiter)))?;
     }
     let gap = judge(&order).with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}"));
     if cut.is_survived(timeout) {
