@@ -302,7 +302,8 @@ fn report(rows: &[Row]) -> Result<()> {
     for row in rows {
         let (outcome, figures) = match &row.outcome {
             Ok(figures) => ("passed", figures.join("; ")),
-            Err(_) => ("failed", String::new()),
+            // In one line, and in one cell.
+            Err(error) => ("failed", format!("{error:#}").replace('\n', "; ").replace('|', "/")),
         };
         let took = progress::spell(row.took);
         progress::say!("| {date} | {commit} | {} | {outcome} | {took} | {figures} |", row.name);

@@ -10,7 +10,10 @@ use anyhow::{Context, Result};
 
 /// As servers are set up by default; what they believe of each other is counted in these.
 const TICK: Duration = Duration::from_secs(2);
-const SYNC_LIMIT: &str = "5";
+const SYNC_LIMIT: u32 = 5;
+
+/// What a round takes besides: programs start, and servers find together again.
+const AROUND: Duration = Duration::from_secs(8);
 
 /// How long a link that flaps, or is slow, is used.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -82,11 +85,21 @@ impl Cut {
         !matches!(self, Cut::Flapping | Cut::Slow)
     }
 
-    /// Whether the holder is certain to keep its claim, with a session timeout of this length. With
-    /// a shorter one a packet that is lost three times in a row may take it away: TCP doubles the
-    /// time after which it sends the packet again.
+    /// Whether the holder is to keep its claim, with a session timeout of this length. With a shorter
+    /// one a packet that is lost three times in a row may take it away: TCP doubles the time after
+    /// which it sends the packet again.
     pub(super) fn is_survived(self, timeout: Duration) -> bool {
-        self == Cut::Slow && timeout >= Duration::from_secs(30)
+        self == Cut::Slow && timeout >= Duration::from_secs(10)
+    }
+
+    /// How long a round takes on a machine that does nothing else, roughly.
+    pub fn takes(self, timeout: Duration) -> Duration {
+        match self {
+            // After it the leader's followers find out, and a session begins anew.
+            Cut::WithLeader => TICK * SYNC_LIMIT + timeout + AROUND,
+            Cut::Flapping | Cut::Slow => MINUTE + AROUND,
+            _ => timeout + AROUND,
+        }
     }
 }
 
@@ -107,7 +120,7 @@ impl Ground {
     pub async fn new() -> Result<Ground> {
         let mut network = Network::new(4)?;
         network.slow_down(FAR, SLOW)?;
-        let options = Options::default().tick(TICK).setting("syncLimit", SYNC_LIMIT);
+        let options = Options::default().tick(TICK).setting("syncLimit", &SYNC_LIMIT.to_string());
         let ensemble = Ensemble::start_apart(&network.sites()[..SERVERS], options).await?;
         Ok(Ground { network, ensemble })
     }
