@@ -1,4 +1,4 @@
-//! Waiting for facts. The bound of a wait stops a hang; it says nothing about how long anything should
+//! Waiting for facts. The bounds here stop a hang; they say nothing about how long anything should
 //! take.
 
 use std::future::Future;
