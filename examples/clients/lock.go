@@ -96,7 +96,7 @@ func follow(recipe string, held chan<- string) {
 			fence := strings.Trim(string(line.Fence), `"`)
 			fmt.Println("held with fence", fence)
 			held <- fence
-		case "lost", "released", "refused", "ended":
+		case "lost", "leaving", "released", "refused", "ended":
 			giveUp(line.Message + string(line.Error))
 		}
 	}

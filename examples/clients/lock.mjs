@@ -49,7 +49,7 @@ function hear(lock, line, held) {
     lock.fence = line.fence;
     console.log(`held with fence ${line.fence}`);
     held();
-  } else if (["lost", "released", "refused", "ended"].includes(line.event)) {
+  } else if (["lost", "leaving", "released", "refused", "ended"].includes(line.event)) {
     giveUp(line.message ?? line.error ?? line.event);
   }
 }

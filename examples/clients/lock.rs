@@ -99,7 +99,7 @@ fn read_line(lines: &mut BufReader<UnixStream>) -> Option<String> {
             say(&format!("held with fence {fence}"));
             return Some(fence);
         }
-        "lost" | "released" | "refused" | "ended" => {
+        "lost" | "leaving" | "released" | "refused" | "ended" => {
             give_up(line["message"].as_str().unwrap_or(&line["error"].to_string()));
         }
         _ => {}

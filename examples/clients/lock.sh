@@ -80,7 +80,8 @@ while :; do
         work "$fence" 3<&- &
         job=$!
         ;;
-    *'"event":"lost"'* | *'"event":"released"'* | *'"event":"refused"'* | *'"event":"ended"'*)
+    *'"event":"lost"'* | *'"event":"leaving"'* | *'"event":"released"'* | *'"event":"refused"'* | \
+        *'"event":"ended"'*)
         [[ $line =~ '"message":"'([^\"]*) ]]
         give_up "${BASH_REMATCH[1]:-$line}"
         ;;

@@ -54,7 +54,7 @@ class Lock:
         elif line["event"] == "held":
             self.fence = line["fence"]
             print(f"held with fence {self.fence}", flush=True)
-        elif line["event"] in ("lost", "released", "refused", "ended"):
+        elif line["event"] in ("lost", "leaving", "released", "refused", "ended"):
             raise Lost(line.get("message") or line.get("error") or line["event"])
 
     def time_left(self):

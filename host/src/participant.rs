@@ -22,7 +22,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 pub use call::{Answer, Call, CallError};
 pub use line::{Follower, Standing};
 pub(crate) use line::{Line, Listener};
-pub use notice::{Ending, Loss, Notice, detail_as_json};
+pub use notice::{Ending, Leaving, Loss, Notice, detail_as_json};
 pub use presence::Presence;
 
 use crate::clock::Boottime;
@@ -166,9 +166,9 @@ impl Participant {
         Ok(answered.heard())
     }
 
-    /// Tells its followers that it is to end, and waits for what depends on its claim.
-    pub fn tell_leaving(&self, why: &str) {
-        self.line.tell(Notice::Leaving { why: why.to_owned() });
+    /// Tells its followers that it is to end, and keeps its claim for what depends on it.
+    pub fn tell_leaving(&self, leaving: Leaving) {
+        self.line.tell(Notice::Leaving(leaving));
     }
 
     /// Asks the participant to end. Its follower is told when it has.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use wok_tests::admin::Admin;
-use wok_tests::api::{Serving, serve};
+use wok_tests::api::{Serving, Setting, serve, serve_as};
 use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Program, Running, Signal};
@@ -161,6 +161,100 @@ async fn an_app_of_each_language_stops_when_the_daemon_is_stopped_or_killed() ->
         }
     }
     Ok(())
+}
+
+/// What becomes of an app while its daemon is told to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meanwhile {
+    ItRuns,
+    /// It hears nothing before the next one holds, and goes on then.
+    ItIsStopped,
+}
+
+/// A script of bash with which a function works under the lock, and says what the programs say.
+fn part_of_a_script() -> String {
+    format!(
+        ". '{}'\npart() {{ local step; for ((step = 1; ; step++)); do \
+         echo \"step $step with fence $WOK_FENCE\"; sleep 0.05; done; }}\nwith_lock orders part",
+        examples().join("with-lock.sh").display()
+    )
+}
+
+#[tokio::test]
+async fn an_app_of_each_language_stops_before_another_holds_when_its_daemon_is_told_to_end()
+-> Result<()> {
+    let server = zookeeper::shared().await;
+    let directory = wok_tests::scratch::dir()?;
+    let mut plays = vec![("with_lock", part_of_a_script(), Meanwhile::ItRuns)];
+    for Language { name, lock, .. } in languages(directory.path()).await? {
+        let command = format!("exec '{}' orders", lock.display());
+        plays.push((name, command.clone(), Meanwhile::ItRuns));
+        // In bash the work is a process of its own, and goes on while the script is stopped.
+        if name != "bash" {
+            plays.push((name, command, Meanwhile::ItIsStopped));
+        }
+    }
+    for (name, command, meanwhile) in plays {
+        let log = directory.path().join(format!("{name}-{meanwhile:?}"));
+        let played = told_to_end(server.address(), &command, &log, meanwhile).await;
+        played.with_context(|| format!("{name}, {meanwhile:?}"))?;
+    }
+    Ok(())
+}
+
+/// An app holds through a daemon that is told to end, and another one waits through another daemon. Both
+/// append to one file, whose lines are in the order in which they were written.
+async fn told_to_end(server: &str, command: &str, log: &Path, meanwhile: Meanwhile) -> Result<()> {
+    let root = zookeeper::unique_path();
+    let setting = || Setting { connect: server, root: Some(&root), api: "" };
+    let (stopped, other) =
+        tokio::try_join!(serve_as(setting(), RECIPES), serve_as(setting(), RECIPES))?;
+    std::fs::write(log, "")?;
+    let app = |serving: &Serving| {
+        let script = format!("exec >> '{}'\n{command}", log.display());
+        Program::new("bash").args(["-c", &script]).env("WOK_SOCKET", serving.socket()).start()
+    };
+    let lines = || -> Result<Vec<String>> {
+        Ok(std::fs::read_to_string(log)?.lines().map(str::to_owned).collect())
+    };
+    let first = app(&stopped)?;
+    let earlier = eventually("a step", async || Ok(fence_of_a_step(&lines()?, None))).await?;
+    let second = app(&other)?;
+    eventually("another one to wait", async || {
+        let listed = other.client().get("/v1/participants").await?.body;
+        Ok((listed["participants"][0]["state"] == "waiting").then_some(()))
+    })
+    .await?;
+    if meanwhile == Meanwhile::ItIsStopped {
+        let steps = lines()?.len();
+        // Between two steps, so that none was allowed before and is printed after.
+        eventually("one more step", async || Ok((lines()?.len() > steps).then_some(()))).await?;
+        first.signal(Signal::STOP)?;
+    }
+    stopped.daemon.signal(Signal::TERM)?;
+    let later = eventually("a step of the next holder", async || {
+        ensure!(second.status().is_none(), "it ended: {:?}", second.lines());
+        Ok(fence_of_a_step(&lines()?, Some(&earlier)))
+    })
+    .await?;
+    if meanwhile == Meanwhile::ItIsStopped {
+        first.signal(Signal::CONT)?;
+    }
+    let ended = first.exit().await?;
+    let lines = lines()?;
+    ensure!(ended.code() == LOST, "{ended:?}: {lines:#?}");
+    let with =
+        |fence: &str| lines.iter().position(|line| line.ends_with(&format!("fence {fence}")));
+    let last = lines.iter().rposition(|line| line.ends_with(&format!("fence {earlier}")));
+    ensure!(last < with(&later), "{later} holds, and {earlier} goes on: {lines:#?}");
+    Ok(())
+}
+
+/// The fence of the first step that was not done with that one.
+fn fence_of_a_step(lines: &[String], other: Option<&str>) -> Option<String> {
+    let steps = lines.iter().filter(|line| line.starts_with("step "));
+    let mut fences = steps.filter_map(|line| line.rsplit(' ').next());
+    fences.find(|fence| Some(*fence) != other).map(str::to_owned)
 }
 
 #[tokio::test]

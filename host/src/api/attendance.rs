@@ -1,7 +1,8 @@
 //! The participants of apps: what keeps each of them, and what ends it.
 //!
 //! A participant lives as long as its app shows that the app lives: by an open stream, by renewing a
-//! lease, or both. It ends as well when the app asks for it, or the host stops.
+//! lease, or both. It ends as well when the app asks for it, or the host stops. What it holds then is kept
+//! until its app has given it back, or may rely on nothing any more that it was told.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -24,16 +25,19 @@ use crate::config::spell_duration;
 use crate::guest::Arguments;
 use crate::guest::values::error_in_words;
 use crate::participant::{
-    Answer, Call, CallError, Ending, Follower, Notice, Participant, Presence,
+    Answer, Call, CallError, Ending, Follower, Leaving, Notice, Participant, Presence,
 };
 use crate::registry::App;
 
-/// How often a daemon that stops looks whether an app without a stream still holds anything: nothing
-/// announces it to the one who waits for the deadline.
+/// How often a daemon that stops looks whether an app still holds anything: nothing announces it to the
+/// one who waits for the deadline.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why a participant ends whose stream breaks off.
 const CLOSED: &str = "its app has closed the connection, or has ended";
+
+/// Why all participants of a daemon end that is told to.
+const STOPS: &str = "the daemon stops";
 
 /// A participant of an app.
 #[derive(Debug)]
@@ -55,7 +59,16 @@ pub(super) struct Attendance {
     /// Cancelled to withdraw what is under way; the next operation has another.
     withdrawn: Mutex<CancellationToken>,
     /// The latest deadline that the app was told.
-    told: Mutex<Boottime>,
+    told: Mutex<Told>,
+}
+
+/// Until when an app may rely on what it holds.
+#[derive(Debug, Default)]
+struct Told {
+    /// The latest deadline that it was told, if it was told any.
+    until: Option<Boottime>,
+    /// It is told no later one.
+    is_final: bool,
 }
 
 impl Attendance {
@@ -71,7 +84,7 @@ impl Attendance {
             why: OnceLock::new(),
             ended: CancellationToken::new(),
             withdrawn: Mutex::default(),
-            told: Mutex::new(Boottime::from_nanos(0)),
+            told: Mutex::default(),
         }
     }
 
@@ -142,8 +155,8 @@ impl Attendance {
         Problem::ended(standing.ending.as_ref(), self.why())
     }
 
-    /// Until when it may be told that what is held can be relied on: not for longer than its lease runs.
-    /// `presence` is its participant's.
+    /// Until when it may be told that what is held can be relied on: not for longer than its lease runs, and
+    /// nothing more where the host stops. `presence` is its participant's.
     pub(super) fn deadline(&self, presence: &Presence) -> Option<Boottime> {
         let left = self.lease.as_ref().map(|lease| Boottime::now() + lease.left());
         let deadline = presence.tenure().map(|it| left.map_or(it, |left| it.min(left)));
@@ -151,17 +164,43 @@ impl Attendance {
             Some(dependence) => dependence.tell(deadline),
             None => deadline,
         }?;
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        *told = told.max(deadline);
+        let mut told = self.told();
+        if told.is_final {
+            return None;
+        }
+        told.until = told.until.max(Some(deadline));
         Some(deadline)
     }
 
-    /// Completes when the app may rely on nothing any more that it was told, if it holds anything.
+    /// The host stops, or the session is over. Of a host that stops all who follow the participant are told,
+    /// and until when its app may rely on what it holds; nobody is told a later time from then on.
+    fn stop(&self) {
+        // Who has said that something depends on the claim is told when the participant leaves.
+        if self.dependence.is_none() && !self.participant.session().is_lost() {
+            // Also where no deadline has been told yet: the answer to a call may have said what it took.
+            let is_held = self.deadline(&self.participant.presence()).is_some();
+            let until = {
+                let mut told = self.told();
+                told.is_final = true;
+                told.until
+            };
+            self.why.get_or_init(|| STOPS.into());
+            if is_held {
+                self.participant.tell_leaving(Leaving { why: STOPS.to_owned(), until });
+            }
+        }
+        self.lease.iter().for_each(Lease::spend);
+    }
+
+    /// Completes when the app may rely on nothing any more that it was told, if it holds anything. What
+    /// depends on a claim has a wait of its own.
     async fn until_told_deadline(&self) {
         let presence = self.participant.presence();
-        while presence.held().is_some() && !self.participant.session().is_lost() {
-            let told = *self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            let left = told.saturating_duration_since(Boottime::now());
+        while self.dependence.is_none()
+            && presence.held().is_some()
+            && !self.participant.session().is_lost()
+        {
+            let left = self.told().until.map_or(Duration::ZERO, Boottime::remaining);
             if left.is_zero() {
                 return;
             }
@@ -174,6 +213,10 @@ impl Attendance {
         if let Some(dependence) = &self.dependence {
             dependence.end();
         }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn withdrawn(&self) -> MutexGuard<'_, CancellationToken> {
@@ -256,18 +299,22 @@ pub(super) async fn attend(attending: Attending) {
     let mut teller = Teller::new(&attendance, stream);
     let operation = opening.as_ref().map(|it| it.arguments.operation().to_owned());
     let mut call = opening.map(|opening| Box::pin(attendance.call(opening)));
-    let mut is_leaving = false;
+    let (mut is_stopping, mut is_leaving) = (false, false);
     loop {
         // All are cancel-safe: notices and lines stay queued, the call is kept across turns, and the
         // rest are states.
         tokio::select! {
             biased;
-            why = until_unkept(&attendance, listening.as_ref(), &over), if !is_leaving => {
+            why = until_unkept(&attendance, listening.as_ref(), is_stopping), if !is_leaving => {
                 is_leaving = true;
                 // Nobody renews it from now on.
                 attendance.end(why);
                 teller.tell_leaving();
                 attendance.participant.leave();
+            }
+            () = over.cancelled(), if !is_stopping && !is_leaving => {
+                is_stopping = true;
+                attendance.stop();
             }
             () = until_spent(&attendance) => attendance.end_dependence(),
             notice = follower.next(), if teller.is_flushed() => match notice {
@@ -300,11 +347,12 @@ async fn until_spent(attendance: &Attendance) {
     }
 }
 
-/// Completes when nothing keeps the participant any more; answers why.
+/// Completes when nothing keeps the participant any more; answers why. One that is stopping is kept for as
+/// long as its app may rely on what it was told, unless the app has given back what it held.
 async fn until_unkept(
     attendance: &Attendance,
     listening: Option<&mpsc::Sender<Bytes>>,
-    over: &CancellationToken,
+    is_stopping: bool,
 ) -> &'static str {
     let spent = async {
         match &attendance.lease {
@@ -322,11 +370,9 @@ async fn until_unkept(
         }
     };
     let stopped = async {
-        over.cancelled().await;
-        attendance.lease.iter().for_each(Lease::spend);
-        // Without a stream its app is told nothing, and goes by what it was told last.
-        if listening.is_none() {
-            attendance.until_told_deadline().await;
+        match is_stopping {
+            true => attendance.until_told_deadline().await,
+            false => pending().await,
         }
     };
     tokio::select! {
@@ -335,7 +381,10 @@ async fn until_unkept(
         () = attendance.leaving.cancelled() => "the request that it was for is over",
         () = closed => CLOSED,
         () = spent => "its lease has passed without a renewal",
-        () = stopped => "the daemon stops, or its session is over",
+        () = stopped => match attendance.participant.session().is_lost() {
+            true => "its session is over",
+            false => STOPS,
+        },
     }
 }
 
@@ -423,7 +472,8 @@ impl<'a> Teller<'a> {
         let is_kept = self.attendance.dependence.as_ref().is_some_and(Dependence::leave);
         if is_kept && !self.attendance.participant.session().is_lost() {
             // To all that follow it, of whom this is one.
-            self.attendance.participant.tell_leaving(why);
+            let (why, until) = (why.to_owned(), self.attendance.told().until);
+            self.attendance.participant.tell_leaving(Leaving { why, until });
         }
     }
 

@@ -19,7 +19,7 @@ use super::body;
 use super::problem::Problem;
 use crate::clock::Boottime;
 use crate::guest::values::unsigned;
-use crate::participant::{Ending, Notice, detail_as_json};
+use crate::participant::{Ending, Leaving, Notice, detail_as_json};
 use crate::session::Held;
 
 /// How often a stream says that it is alive, unless the app asks for another time: often enough for a
@@ -121,7 +121,9 @@ impl Happening {
                 Happening::new("held").with("path", path.as_str()).with("fence", unsigned(*fence))
             }
             Notice::Released { path } => Happening::new("released").with("path", path.as_str()),
-            Notice::Leaving { why } => Happening::new("leaving").with("message", why.as_str()),
+            Notice::Leaving(Leaving { why, until }) => {
+                Happening::new("leaving").with("message", why.as_str()).until(*until)
+            }
             Notice::Suspended => Happening::new("suspended"),
             Notice::Resumed => Happening::new("resumed"),
             Notice::Emitted { event, detail } => Happening::new("recipe-event")

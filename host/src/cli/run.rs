@@ -20,8 +20,8 @@ use crate::logbook::Logbook;
 
 /// Run the daemon: keep a participant in every recipe that has a `run`.
 ///
-/// SIGTERM or SIGINT releases everything in order: commands are stopped, claims released, the
-/// session closed.
+/// SIGTERM or SIGINT releases everything in order: commands are stopped, apps told to stop, claims
+/// released, the session closed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok run wok.toml\n  WOK_LOG=debug wok run wok.toml")]
 pub(super) struct Arguments {

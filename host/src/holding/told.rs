@@ -12,7 +12,7 @@ pub(super) fn log_notice(recipe: &str, notice: &Notice) {
         Notice::Waiting { path } => info!(recipe, path, "standing in line"),
         Notice::Held(Held { path, fence }) => info!(recipe, path, fence, "held"),
         Notice::Released { path } => info!(recipe, path, "released"),
-        Notice::Leaving { why } => info!(recipe, why, "asked to end"),
+        Notice::Leaving(leaving) => info!(recipe, why = leaving.why, "asked to end"),
         Notice::Suspended => {
             info!(
                 recipe,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-use super::notice::{Ending, Notice};
+use super::notice::{Ending, Leaving, Notice};
 use crate::guest::{Fault, Module, in_words};
 use crate::session::{Held, Seat};
 
@@ -24,8 +24,8 @@ pub struct Standing {
     pub held: Option<Held>,
     /// Whether the connection is in doubt.
     pub is_suspended: bool,
-    /// Why it is to end, while it waits for what depends on its claim.
-    pub leaving: Option<String>,
+    /// That it is to end, while it keeps its claim for what depends on it.
+    pub leaving: Option<Leaving>,
     /// The operation that is under way.
     pub operation: Option<String>,
     /// How it ended.
@@ -41,7 +41,7 @@ impl Standing {
                 self.held.take_if(|held| held.path == *path);
                 self.waiting.take_if(|waiting| waiting == path);
             }
-            Notice::Leaving { why } => self.leaving = Some(why.clone()),
+            Notice::Leaving(leaving) => self.leaving = Some(leaving.clone()),
             Notice::Suspended => self.is_suspended = true,
             Notice::Resumed => self.is_suspended = false,
             Notice::Emitted { .. } => {}
@@ -67,7 +67,7 @@ impl Standing {
         let waiting = waiting.map(|path| Notice::Waiting { path });
         let held = self.held.clone().map(Notice::Held);
         let suspended = self.is_suspended.then_some(Notice::Suspended);
-        let leaving = self.leaving.clone().map(|why| Notice::Leaving { why });
+        let leaving = self.leaving.clone().map(Notice::Leaving);
         let ended = self.ending.clone().map(Notice::Ended);
         waiting.into_iter().chain(held).chain(suspended).chain(leaving).chain(ended)
     }
@@ -200,10 +200,7 @@ impl Waiting {
                 self.dropped += 1;
                 return;
             }
-            Notice::Leaving { .. }
-            | Notice::Lost(_)
-            | Notice::Ended(_)
-            | Notice::Emitted { .. } => {}
+            Notice::Leaving(_) | Notice::Lost(_) | Notice::Ended(_) | Notice::Emitted { .. } => {}
             _ if is_full => self.make_room(),
             _ => {}
         }
@@ -374,10 +371,10 @@ mod tests {
         line.tell(Notice::Resumed);
         line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
         assert_eq!(line.standing().held.map(|held| held.fence), Some(1));
-        line.tell(Notice::Leaving { why: "asked to".into() });
+        line.tell(Notice::Leaving(Leaving { why: "asked to".into(), until: None }));
         let mut late = line.follower(Weak::new());
         // What it holds is not told here, where there is no session that could be relied on.
-        assert!(matches!(late.next().await, Some(Notice::Leaving { why }) if why == "asked to"));
+        assert!(matches!(late.next().await, Some(Notice::Leaving(it)) if it.why == "asked to"));
         line.tell(Notice::Released { path: "/a".into() });
         let standing = line.standing();
         assert!(standing.held.is_none() && standing.waiting.is_none() && !standing.is_suspended);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::clock::Boottime;
 use crate::guest::{Fault, values};
 use crate::session::{Held, SessionLoss};
 
@@ -90,11 +91,8 @@ pub enum Notice {
         /// The claim's znode.
         path: String,
     },
-    /// It is to end, and waits until nothing depends on its claim any more.
-    Leaving {
-        /// Why.
-        why: String,
-    },
+    /// It is to end, and keeps its claim until nothing depends on the claim any more.
+    Leaving(Leaving),
     /// The connection is in doubt; what is held is still held.
     Suspended,
     /// The doubt is over.
@@ -111,6 +109,16 @@ pub enum Notice {
     Lost(Loss),
     /// The last notice; nothing of the participant is left in ZooKeeper, as far as can be known.
     Ended(Ending),
+}
+
+/// That a participant is to end, and keeps its claim for a while.
+#[derive(Debug, Clone)]
+pub struct Leaving {
+    /// Why.
+    pub why: String,
+    /// Until when the claim may be relied on at most: nobody is told a later time any more. None if nobody
+    /// was told any.
+    pub until: Option<Boottime>,
 }
 
 /// The details of an event as a JSON object. All are text, but for `fence`: a fencing token is a

@@ -363,7 +363,7 @@ fn told(notice: Notice) -> Option<Told> {
         Notice::Held(Held { path, fence }) => Told::Held { path, fence },
         Notice::Released { path } => Told::Released { path },
         // Nothing depends on a claim in a simulation.
-        Notice::Leaving { .. } => return None,
+        Notice::Leaving(_) => return None,
         Notice::Suspended => Told::Suspended,
         Notice::Resumed => Told::Resumed,
         Notice::Emitted { event, detail } => {

@@ -306,7 +306,8 @@ async fn an_end_says_what_the_call_of_the_join_has_come_to() -> Result<()> {
     Ok(())
 }
 
-fn now_ms() -> u64 {
+/// The clock of the deadlines.
+pub(super) fn now_ms() -> u64 {
     Boottime::now().as_nanos() / 1_000_000
 }
 

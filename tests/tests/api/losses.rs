@@ -3,13 +3,14 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::{self, Admin};
-use wok_tests::api::{Client, Setting, serve, serve_as};
+use wok_tests::api::{Client, Events, Serving, Setting, serve, serve_as};
 use wok_tests::frames::SessionKey;
 use wok_tests::process::Signal;
 use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::zookeeper;
 
 use super::LOCK;
+use super::ends::now_ms;
 
 fn acquire() -> Value {
     json!({ "call": "acquire" })
@@ -127,6 +128,104 @@ async fn term_has_every_app_told_and_releases_all_that_is_held() -> Result<()> {
     Ok(())
 }
 
+/// Two daemons of one lock, on those servers.
+async fn two_daemons(first: &str, second: &str) -> Result<(Serving, Serving)> {
+    let root = zookeeper::unique_path();
+    let at = |connect| Setting { connect, root: Some(&root), api: "" };
+    tokio::try_join!(serve_as(at(first), LOCK), serve_as(at(second), LOCK))
+}
+
+fn deadline(line: &Value) -> Result<u64> {
+    line["deadline-boottime-ms"].as_u64().with_context(|| format!("no deadline: {line}"))
+}
+
+/// How an app gives back what it holds.
+#[derive(Debug, Clone, Copy)]
+enum GivesBack {
+    ByClosing,
+    ByACall,
+}
+
+#[tokio::test]
+async fn an_app_is_told_that_its_daemon_stops_before_another_host_can_hold() -> Result<()> {
+    let server = zookeeper::shared().await;
+    for way in [GivesBack::ByClosing, GivesBack::ByACall] {
+        let (stopped, other) = two_daemons(server.address(), server.address()).await?;
+        let mut holder = stopped.client().stream(JOIN, &acquire()).await?;
+        let held = holder.until("held").await?;
+        let mut next = other.client().stream(JOIN, &acquire()).await?;
+        next.until("waiting").await?;
+        stopped.daemon.signal(Signal::TERM)?;
+        let told = async {
+            let leaving = holder.until("leaving").await?;
+            let told = std::time::Instant::now();
+            give_back(&stopped.client(), holder, &leaving, way).await?;
+            anyhow::Ok((leaving, told))
+        };
+        let next_held = async {
+            let held = next.until("held").await?;
+            anyhow::Ok((held, std::time::Instant::now()))
+        };
+        let ((leaving, told), (next_held, at)) = tokio::try_join!(told, next_held)?;
+        assert!(told < at, "{way:?}: {leaving} {next_held}");
+        assert_eq!(leaving["message"], "the daemon stops", "{way:?}: {leaving}");
+        assert!(deadline(&leaving)? >= deadline(&held)?, "{way:?}: {leaving} after {held}");
+        assert_eq!(stopped.daemon.ended().await?.code(), Some(0), "{way:?}");
+    }
+    Ok(())
+}
+
+async fn give_back(client: &Client, mut app: Events, told: &Value, way: GivesBack) -> Result<()> {
+    match way {
+        GivesBack::ByClosing => drop(app),
+        GivesBack::ByACall => {
+            let id = told["participant"].as_str().context("an id")?;
+            let release = format!("/v1/participants/{id}/release");
+            let released = client.post(&release, &Value::Null).await?;
+            assert_eq!(released.status, 200, "{released:?}");
+            assert_eq!(app.until("ended").await?["how"], "left");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_that_stops_keeps_what_an_app_was_told_that_goes_on() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (stopped, other) = two_daemons(server.address(), server.address()).await?;
+    let join = format!("{JOIN}?alive=100ms");
+    let mut holder = stopped.client().stream(&join, &acquire()).await?;
+    let held = holder.until("held").await?;
+    let mut next = other.client().stream(JOIN, &acquire()).await?;
+    next.until("waiting").await?;
+    stopped.daemon.signal(Signal::TERM)?;
+    let goes_on = async {
+        let mut told = vec![deadline(&held)?];
+        let mut leaving = None;
+        while let Some(line) = holder.next().await? {
+            match line["event"].as_str() {
+                Some("leaving") => leaving = Some(deadline(&line)?),
+                // No line moves the deadline any more.
+                _ if leaving.is_some() => {
+                    assert_eq!(line["deadline-boottime-ms"], Value::Null, "{line}");
+                }
+                _ => told.extend(line["deadline-boottime-ms"].as_u64()),
+            }
+        }
+        let until = leaving.context("it was not told that it is to end")?;
+        assert!(told.iter().all(|told| *told <= until), "{told:?}, and {until} in the end");
+        anyhow::Ok(until)
+    };
+    let next_held = async {
+        next.until("held").await?;
+        anyhow::Ok(now_ms())
+    };
+    let (until, at) = tokio::try_join!(goes_on, next_held)?;
+    assert!(at >= until, "the next one holds at {at}, and the app may until {until}");
+    assert_eq!(stopped.daemon.ended().await?.code(), Some(0));
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_killed_daemon_is_an_end_of_the_stream_long_before_its_session_ends() -> Result<()> {
     let server = zookeeper::shared().await;
@@ -159,12 +258,7 @@ async fn a_killed_daemon_is_an_end_of_the_stream_long_before_its_session_ends() 
 async fn an_app_hears_of_a_loss_before_another_host_can_hold() -> Result<()> {
     let server = zookeeper::shared().await;
     let proxy = Proxy::start(server.address())?;
-    let root = zookeeper::unique_path();
-    let through = |connect| Setting { connect, root: Some(&root), api: "" };
-    let (cut_off, other) = tokio::try_join!(
-        serve_as(through(proxy.address()), LOCK),
-        serve_as(through(server.address()), LOCK),
-    )?;
+    let (cut_off, other) = two_daemons(proxy.address(), server.address()).await?;
     let mut holder = cut_off.client().stream(JOIN, &acquire()).await?;
     let held = holder.until("held").await?;
     assert!(held["deadline-boottime-ms"].as_u64() > Some(0), "{held}");
@@ -185,10 +279,10 @@ async fn an_app_hears_of_a_loss_before_another_host_can_hold() -> Result<()> {
     assert!(told < at, "{lost} {held}");
     // Nothing is left but the claim of the next one.
     let admin = Admin::connect(server.address()).await?;
-    let directory = format!("{root}/locks/orders");
     let claim = held["path"].as_str().context("a path")?;
+    let (directory, _) = claim.rsplit_once('/').context("a parent")?;
     admin
-        .wait_children(&directory, "the next one alone", |names| {
+        .wait_children(directory, "the next one alone", |names| {
             names.iter().map(|name| format!("{directory}/{name}")).eq([claim])
         })
         .await?;

@@ -63,10 +63,14 @@ fn number() -> Value {
 
 /// An event that may say until when what is held may be relied on.
 fn dated(event: Value) -> Value {
-    let words = "Until when what is held may be relied on without hearing more: milliseconds of the \
-                 machine's clock `CLOCK_BOOTTIME`. Only while something is held.";
-    with(event, "deadline-boottime-ms", described(number(), words))
+    let words = format!("{UNTIL} Only while something is held.");
+    with(event, "deadline-boottime-ms", described(number(), &words))
 }
+
+/// What a deadline says.
+const UNTIL: &str = "Until when what is held may be relied on without hearing more, unless somebody ends the \
+    participant by its id, or its module gives the claim up by itself: milliseconds of the machine's clock \
+    `CLOCK_BOOTTIME`.";
 
 /// An event that a stream of all participants tells of none of them.
 fn of_no_participant(mut event: Value) -> Value {
@@ -86,9 +90,7 @@ fn with(mut event: Value, key: &str, schema: Value) -> Value {
 
 fn claim() -> Value {
     let path = text("The claim's znode.");
-    let words = "Until when it may be relied on without hearing more: milliseconds of the machine's \
-                 clock `CLOCK_BOOTTIME`.";
-    let deadline = described(number(), words);
+    let deadline = described(number(), UNTIL);
     let claim =
         object([("path", path), ("fence", refer("fence")), ("deadline-boottime-ms", deadline)]);
     described(claim, "Something that is held.")
@@ -196,10 +198,13 @@ fn plain(name: &str) -> Value {
             event(name, words, [("path", text("The claim's znode."))])
         }
         "leaving" => {
-            let words = "The participant is to end, and waits until nothing of the app depends on its \
-                         claim: its app ends that, and says so. Told of participants whose join asked \
-                         for `dependent`, to all that follow them.";
-            event(name, words, [("message", text("Why, for people."))])
+            let words = "The participant is to end. What it holds may be relied on until \
+                         `deadline-boottime-ms`, and no later time is told any more. Its app stops before \
+                         that, and closes its stream or gives back what it holds; where the join asked for \
+                         `dependent`, the app says that nothing depends on the claim. Told where the \
+                         daemon stops, and with `dependent` whenever the participant is to end, to all \
+                         that follow the participant.";
+            dated(event(name, words, [("message", text("Why, for people."))]))
         }
         "lost" => event(
             name,
