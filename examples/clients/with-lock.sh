@@ -4,10 +4,16 @@
 #
 # runs the command, which may be a function of the script, while the lock is held. The command finds the
 # fence in $WOK_FENCE and nothing on its standard input. The exit code is the command's, or 76 if the lock
-# was lost: then the command was killed, with all that it had started and that did not leave its process group.
+# was lost: then the command was killed, with all that it had started and that did not leave its process group,
+# or was not started at all.
 #
 # Twice a second the lease is renewed, and the answer tells until when what is held may be relied on. Without
 # an answer, as where the daemon is stopped, the command goes on until shortly before that time and no longer.
+#
+# Nothing watches the command without this function. A kill -9 of the function's own shell, or of all shells of
+# the script at once, leaves the command running, and ten seconds later the lease ends and the lock is somebody
+# else's. After a stop of the whole script, the command may go on for a second before it is killed. So whatever
+# the command writes to should refuse a fence that is lower than the highest it has seen.
 
 with_lock() (
     recipe=$1 self=$BASHPID participant='' job='' deadline=0
@@ -17,8 +23,7 @@ with_lock() (
     [[ $EUID != 0 ]] || runtime=/run/wok
     wok=(curl --silent --fail-with-body --unix-socket "${WOK_SOCKET:-$runtime/wok.sock}")
 
-    # Whatever ends this ends the command first, and gives back the lock then. A kill -9 of this shell leaves
-    # the lock to its lease.
+    # Whatever ends this ends the command first, and gives back the lock then, but for a kill -9 of this shell.
     trap give_back EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
@@ -37,8 +42,14 @@ with_lock() (
     # The first number of /proc/uptime, in seconds with two decimals, is the clock of the deadline. A look
     # and a wait for an answer take a second at most, so there is a second to spare for the next ones.
     is_safe() { read -r now _ < /proc/uptime && ((10#${now/./} * 10 + 1000 < deadline)); }
-    note_deadline "$joined" || :
+    # The script may have been killed, of which nobody tells this shell.
+    has_script() { [[ $(grep PPid: "/proc/$self/status") == "$parent" ]]; }
+    lost() { echo "with_lock: $recipe: lost" >&2; exit 76; }
 
+    # This shell may have been stopped while it waited, and the lock lost meanwhile: then the answer says no
+    # more that it is held, or its time has passed.
+    has_script || exit 143
+    note_deadline "$joined" && is_safe || lost
     set -m # The command gets a process group of its own, which can be killed as a whole.
     "$@" < /dev/null &
     job=$!
@@ -47,8 +58,7 @@ with_lock() (
         # Until the command has ended, or half a second has passed.
         sleep 0.5 > /dev/null 2>&1 &
         wait -n || :
-        # The script may have been killed, of which nobody tells this shell.
-        [[ $(grep PPid: "/proc/$self/status") == "$parent" ]] || exit 143
+        has_script || exit 143
         answered=0
         standing=$("${wok[@]}" --max-time 0.5 -X PUT "http://wok/v1/participants/$participant/lease") ||
             answered=$?
@@ -57,8 +67,7 @@ with_lock() (
             is_safe && continue
         fi
         kill -0 "$job" 2> /dev/null || break
-        echo "with_lock: $recipe: lost" >&2
-        exit 76
+        lost
     done
     wait "$job"
 )

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::api::{Serving, Setting, serve, serve_as};
 use wok_tests::guide::play_example;
@@ -347,16 +347,20 @@ async fn until_taking(serving: &Serving) -> Result<()> {
     .await
 }
 
-/// Starts a script whose function works under the lock until it is killed, and waits until it does.
-async fn start_part(serving: &Serving, beats: &Path) -> Result<Running> {
+/// Starts a script whose function works under the lock until it is killed.
+fn start_script(serving: &Serving, beats: &Path) -> Result<Running> {
     let script = format!(
         ". '{}'\npart() {{ echo \"part $WOK_FENCE\"; while :; do echo beat >> '{}'; sleep 0.05; done; }}\n\
          with_lock orders part\necho code $?",
         examples().join("with-lock.sh").display(),
         beats.display()
     );
-    let part = Program::new("bash").args(["-c", &script]).env("WOK_SOCKET", serving.socket());
-    let part = part.start()?;
+    Program::new("bash").args(["-c", &script]).env("WOK_SOCKET", serving.socket()).start()
+}
+
+/// The same, and waits until the function works.
+async fn start_part(serving: &Serving, beats: &Path) -> Result<Running> {
+    let part = start_script(serving, beats)?;
     part.wait_for_text("part ").await?;
     Ok(part)
 }
@@ -385,9 +389,62 @@ async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost(
     serving.daemon.signal(Signal::CONT)?;
     eventually("the lease to pass", async || {
         let listed = serving.client().get("/v1/participants").await?.body;
-        Ok((listed["participants"] == serde_json::json!([])).then_some(()))
+        Ok((listed["participants"] == json!([])).then_some(()))
     })
     .await
+}
+
+/// Signals all processes of a script.
+async fn signal_tree(script: &Running, signal: &str) -> Result<()> {
+    let pids = script.tree().into_iter().map(|pid| pid.to_string());
+    let sent = Program::new("kill").arg(signal).args(pids).run().await?;
+    ensure!(sent.code() == Some(0), "{sent:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_part_of_a_script_is_not_begun_without_its_script_or_after_its_deadline() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    let (admin, client) = (Admin::connect(server.address()).await?, serving.client());
+    let beats = serving.directory().join("beats");
+    let line = format!("{}/locks/orders", serving.root);
+    for signal in [Signal::KILL, Signal::STOP] {
+        let acquire = json!({ "call": "acquire" });
+        let mut holder = client.stream("/v1/recipes/orders/join", &acquire).await?;
+        holder.until("held").await?;
+        let script = start_script(&serving, &beats)?;
+        admin.wait_children(&line, "the script in line", |names| names.len() == 2).await?;
+        // It waits for the answer to its join. Its turn comes when nobody is there to look.
+        match signal {
+            Signal::KILL => script.signal(signal)?,
+            _ => signal_tree(&script, "-STOP").await?,
+        }
+        drop(holder);
+        admin.wait_children(&line, "nobody in line", <[_]>::is_empty).await?;
+        if signal == Signal::STOP {
+            signal_tree(&script, "-CONT").await?;
+            script.wait_for_text("code 76").await?;
+        }
+        script.tree_gone().await?;
+        ensure!(!beats.exists(), "{signal:?}: it was begun: {:?}", script.lines());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_app_in_bash_stops_where_it_cannot_read_its_deadline() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    let temporary = serving.directory().join("temporary");
+    std::fs::create_dir(&temporary)?;
+    let app = Program::new(examples().join("lock.sh")).arg("orders");
+    let app = app.env("WOK_SOCKET", serving.socket()).env("TMPDIR", &temporary).start()?;
+    app.wait_for_text("step 1 with fence ").await?;
+    std::fs::rename(&temporary, serving.directory().join("elsewhere"))?;
+    let ended = app.ended().await?;
+    ensure!(ended.code() == LOST && ended.stdout.contains("lost: "), "{ended:?}");
+    Ok(())
 }
 
 #[tokio::test]
