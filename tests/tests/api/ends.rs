@@ -31,8 +31,12 @@ const AT_A_TIME: usize = 50;
 
 /// A curl that joins and follows.
 fn curl(client: &Client, recipe: &str, body: &Value) -> Program {
+    curl_to(client, &format!("/v1/recipes/{recipe}/join"), body)
+}
+
+fn curl_to(client: &Client, path: &str, body: &Value) -> Program {
     let socket = client.socket().display().to_string();
-    let url = format!("http://wok/v1/recipes/{recipe}/join");
+    let url = format!("http://wok{path}");
     let args = ["--silent", "--no-buffer", "--unix-socket", &socket, &url, "--json"];
     Program::new("curl").args(args).arg(body.to_string())
 }
@@ -192,6 +196,31 @@ async fn an_app_that_is_stopped_keeps_what_it_holds_unless_it_has_a_lease() -> R
 /// namespace for it.
 const APART: [&str; 6] =
     ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+#[tokio::test]
+async fn an_app_that_is_stopped_without_a_lease_is_given_up_when_its_stream_is_full() -> Result<()>
+{
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let stopped = json!({ "call": "acquire", "app": "stopped" });
+    // Ten lines a second fill all that lies between within a while.
+    let stopped = curl_to(&client, "/v1/recipes/orders/join?alive=100ms", &stopped).start()?;
+    let held = stopped.wait_for_text("\"event\":\"held\"").await?;
+    let held: Value = serde_json::from_str(&held.text)?;
+    stopped.signal(Signal::STOP)?;
+    let mut next = client
+        .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
+        .await?;
+    next.until("waiting").await?;
+    let later = next.until("held").await?;
+    assert!(later["fence"].as_u64() > held["fence"].as_u64(), "{held} {later}");
+    assert_eq!(apps(&client).await?, ["next"]);
+    // Its connection is closed, which it finds when it goes on.
+    stopped.signal(Signal::CONT)?;
+    stopped.exit().await?;
+    Ok(())
+}
 
 #[tokio::test]
 async fn an_app_of_another_pid_namespace_ends_with_its_connection() -> Result<()> {

@@ -1,20 +1,21 @@
 //! Apps that do not read what they are told.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use wok_tests::admin::Admin;
-use wok_tests::api::{Client, serve};
-use wok_tests::patience::eventually;
+use wok_tests::api::{Client, Events, serve};
+use wok_tests::guests;
+use wok_tests::patience::{eventually, within};
 use wok_tests::process::Signal;
 use wok_tests::zookeeper;
 
-use super::LOCK;
+use super::{LOCK, orders_of};
 
 /// An app that sends its request and does not read.
 fn mute(client: &Client, path: &str, body: &Value) -> Result<UnixStream> {
@@ -206,6 +207,123 @@ async fn an_app_that_reads_a_little_at_a_time_is_told_of_its_loss() -> Result<()
     let read = String::from_utf8(read.await??)?;
     let (held, lost) = (read.find("\"event\":\"held\""), read.find("\"event\":\"lost\""));
     assert!(held.is_some() && held < lost, "{read}");
+    Ok(())
+}
+
+/// Reads the lines of an answer up to one that is wanted, which is the last of those answered.
+async fn read_until(
+    stream: UnixStream,
+    mut is_wanted: impl FnMut(&Value) -> bool + Send + 'static,
+) -> Result<Vec<Value>> {
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut read = Vec::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line?;
+            // Others are the head's, or tell how long the next chunk is.
+            if !line.starts_with('{') {
+                continue;
+            }
+            let line: Value = serde_json::from_str(&line)?;
+            let is_last = is_wanted(&line);
+            read.push(line);
+            if is_last {
+                return Ok(read);
+            }
+        }
+        bail!("it was over before: {read:#?}")
+    });
+    within("a line that is wanted", reading).await??
+}
+
+fn dropped(line: &Value) -> Option<u64> {
+    line["dropped"].as_u64()
+}
+
+fn count(lines: &[Value], is_it: impl Fn(&Value) -> bool) -> u64 {
+    lines.iter().filter(|line| is_it(line)).count() as u64
+}
+
+/// More events than a participant's own stream keeps, and less than the stream of all does.
+fn flood() -> Value {
+    json!({ "count": 1_000, "bytes": 1 })
+}
+
+/// All that somebody is told who reads, up to and with the line that is wanted.
+async fn told_until(
+    everybody: &mut Events,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Result<Vec<Value>> {
+    let mut told = Vec::new();
+    loop {
+        let line = everybody.next().await?.context("it was over before")?;
+        assert_eq!(line["dropped"], Value::Null, "this one reads: {line}");
+        let is_last = is_wanted(&line);
+        told.push(line);
+        if is_last {
+            return Ok(told);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_follows_all_and_does_not_read_is_told_how_much_was_dropped() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (_directory, module) = guests::guest_file("hostile")?;
+    let serving = serve(server.address(), "", &orders_of(&module)).await?;
+    let client = serving.client();
+    let mut everybody = client.follow("GET", "/v1/events", &Value::Null).await?;
+    let mut slow = UnixStream::connect(client.socket())?;
+    write!(slow, "GET /v1/events?alive=100ms HTTP/1.1\r\nHost: wok\r\n\r\n")?;
+    // It is answered, so it follows.
+    slow.read_exact(&mut [0; 12])?;
+    let mut told = 0;
+    for _ in 0..8 {
+        let answer = client.post("/v1/recipes/orders/call/emit-flood", &flood()).await?;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let lines = told_until(&mut everybody, |line| line["event"] == "ended").await?;
+        told += count(&lines, |line| line["event"] != "alive");
+    }
+    // It is said when there is nothing else to be told.
+    let read = read_until(slow, |line| dropped(line).is_some()).await?;
+    let missed = read.last().and_then(dropped).context("a count")?;
+    let read = count(&read, |line| line["event"] != "alive");
+    assert!(missed > 0, "{told} were told");
+    assert_eq!(read + missed, told, "{read} were read, and {missed} dropped");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_that_does_not_read_is_told_how_many_events_were_dropped() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (_directory, module) = guests::guest_file("hostile")?;
+    let serving = serve(server.address(), "", &orders_of(&module)).await?;
+    let client = serving.client();
+    let mut everybody = client.follow("GET", "/v1/events", &Value::Null).await?;
+    let join = json!({ "call": { "emit-flood": flood() } });
+    let slow = mute(&client, "/v1/recipes/orders/join?alive=100ms", &join)?;
+    let is_flood = |line: &Value| line["name"] == "flood";
+    let mut told = told_until(&mut everybody, is_flood).await?;
+    eventually("the flood to be over", async || {
+        let list = client.get("/v1/participants").await?.body;
+        Ok((list["participants"][0]["operation"] == Value::Null).then_some(()))
+    })
+    .await?;
+    // From the answer on nothing is dropped any more.
+    let mut is_answered = false;
+    let read = read_until(slow, move |line| {
+        is_answered |= line["event"] == "answered";
+        is_answered && dropped(line).is_some()
+    });
+    let read = read.await?;
+    let missed = read.last().and_then(dropped).context("a count")?;
+    // What is told after all of it.
+    let marker = json!({ "event": "marker" });
+    let marked = client.post("/v1/recipes/orders/call/emit-as", &marker).await?;
+    assert_eq!(marked.status, 200, "{marked:?}");
+    told.extend(told_until(&mut everybody, |line| line["name"] == "marker").await?);
+    let (read, told) = (count(&read, is_flood), count(&told, is_flood));
+    assert!(missed > 0, "{told} were told");
+    assert_eq!(read + missed, told, "{read} were read, and {missed} dropped");
     Ok(())
 }
 
