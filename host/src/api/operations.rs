@@ -53,7 +53,7 @@ pub(super) async fn of_participant(
     respond(answer, &attendance).await
 }
 
-/// `DELETE /v1/participants/{id}/operation`: nothing is to be under way any more.
+/// `DELETE /v1/participants/{id}/operation`: what is under way is withdrawn, and not waited for.
 /// `DELETE /v1/participants/{id}/dependent`: nothing depends on the claim any more.
 pub(super) async fn cancel(
     State(desk): State<Arc<Desk>>,

@@ -84,8 +84,11 @@ pub(super) fn add(paths: &mut Paths) {
         .fails(&Kind::OF_BODIES);
     paths.add(Method::Put, format!("{PATH}/lease"), renew);
     let cancel = of_one("cancel-operation", "Cancel what is under way")
-        .about("Harmless where no operation is under way.")
-        .acknowledges("No operation is under way any more.");
+        .about(
+            "Withdraws the operation that is under way, and does not wait for it: its own caller is answered \
+             when it has ended. Harmless where no operation is under way.",
+        )
+        .acknowledges("What was under way has been withdrawn, and may still be ending.");
     paths.add(Method::Delete, format!("{PATH}/operation"), cancel);
     let independent = of_one("end-dependence", "Say that nothing depends on the claim")
         .about(
