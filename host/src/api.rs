@@ -45,6 +45,7 @@ mod unread;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -67,7 +68,7 @@ use crate::epochs::Epochs;
 use crate::logbook::Logbook;
 use crate::tasks::Tasks;
 use attendance::Attendances;
-use caller::Credentials;
+use caller::{Caller, Credentials};
 use desk::Desk;
 use far_end::FarEnd;
 use socket::Socket;
@@ -139,6 +140,7 @@ impl Api {
         let door = Door {
             router: routes::router(Arc::clone(&desk), gate),
             places: Arc::new(Semaphore::new(connections as usize)),
+            newest: Arc::default(),
             tasks: tasks.clone(),
             closing: closing.clone(),
         };
@@ -166,6 +168,8 @@ impl Api {
 struct Door {
     router: Router,
     places: Arc<Semaphore>,
+    /// The number of the connection that was served last.
+    newest: Arc<AtomicU64>,
     /// Those of connections.
     tasks: Tasks,
     /// Cancelled when nobody is served any more.
@@ -219,8 +223,13 @@ impl Door {
         credentials: Credentials,
         place: OwnedSemaphorePermit,
     ) {
+        let caller = Caller {
+            credentials,
+            connection: self.newest.fetch_add(1, Ordering::Relaxed) + 1,
+            hang_up: CancellationToken::new(),
+        };
         let (router, closing) = (self.router.clone(), self.closing.clone());
-        let serving = connection::serve(io, far_end, credentials, router, closing, place);
+        let serving = connection::serve(io, far_end, caller, router, closing, place);
         self.tasks.spawn("connection", serving);
     }
 

@@ -19,8 +19,8 @@ const BACKLOG: usize = 4_096;
 /// A program that takes part through this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct App {
-    /// What it calls itself, else its process. Several participants of one user and one name are one
-    /// app's.
+    /// What it calls itself, else its process, else its connection where the host cannot see the process.
+    /// Several participants of one user and one name are one app's.
     pub name: String,
     /// The user that it runs as, where the host knows.
     pub uid: Option<u32>,

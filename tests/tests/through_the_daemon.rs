@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use wok::client::{Client, Socket};
 use wok::tasks::Tasks;
 use wok_tests::admin::Admin;
+use wok_tests::api;
 use wok_tests::patience::eventually;
 use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream, wok_binary};
 use wok_tests::{scratch, stubborn, zookeeper};
@@ -354,6 +355,46 @@ async fn who_takes_part_is_listed_and_told() -> Result<()> {
     assert_eq!(ended.code(), Some(0), "{ended:?}");
     assert!(ended.stdout.contains("ended"), "{ended:?}");
     assert_eq!(waiter.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+/// This process twice, and another one.
+#[tokio::test]
+async fn the_participants_of_one_app_are_seen_as_one_app_and_those_of_two_are_not() -> Result<()> {
+    let daemon = Daemon::start().await?;
+    let (client, join) = (api::Client::new(&daemon.socket), "/v1/recipes/orders/join");
+    let mut ours =
+        [client.stream(join, &Value::Null).await?, client.stream(join, &Value::Null).await?];
+    let other = Program::new("curl").args(["--silent", "--no-buffer", "--unix-socket"]);
+    let other = other.arg(&daemon.socket).args(["--request", "POST"]);
+    let other = other.arg(format!("http://wok{join}")).start()?;
+    let mut ids = Vec::new();
+    for app in &mut ours {
+        ids.push(app.until("joined").await?["participant"].clone());
+    }
+    let joined = other.wait_for_text(r#""event":"joined""#).await?;
+    ids.push(serde_json::from_str::<Value>(&joined.text)?["participant"].clone());
+    let (own, others) = (std::process::id(), other.pid());
+
+    let listed = client.get("/v1/participants").await?.body;
+    let shown = daemon.wok(["ps", "--output", "json"])?.run().await?;
+    for list in [listed, serde_json::from_str(&shown.stdout)?] {
+        let all = list["participants"].as_array().context("a list")?;
+        let identity = |id: &Value| {
+            let one = all.iter().find(|it| it["participant"] == *id).unwrap();
+            (one["app"].clone(), one["uid"].clone(), one["pid"].clone())
+        };
+        let [first, second, third] = [&ids[0], &ids[1], &ids[2]].map(identity);
+        assert_eq!(first, second, "{list}");
+        assert_eq!((&first.0, &first.2), (&json!(format!("pid {own}")), &json!(own)), "{list}");
+        assert_eq!((&third.0, &third.2), (&json!(format!("pid {others}")), &json!(others)));
+    }
+    let table = daemon.wok(["ps"])?.run().await?.stdout;
+    let of = |pid: u32| {
+        let app = format!(" pid {pid}");
+        table.lines().filter(|line| line.trim_end().ends_with(&app)).count()
+    };
+    assert_eq!((of(own), of(others)), (2, 1), "{table}");
     Ok(())
 }
 

@@ -17,6 +17,8 @@ use crate::config::Allow;
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) credentials: Credentials,
+    /// The number of the connection. This host gives none twice.
+    pub(super) connection: u64,
     /// Cancels the connection.
     pub(super) hang_up: CancellationToken,
 }

@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use super::caller::{Caller, Credentials, until_process_ends};
+use super::caller::{Caller, until_process_ends};
 use super::far_end::FarEnd;
 
 /// How long the head of a request may take to come, and how long a connection may be idle. A client
@@ -42,13 +42,12 @@ const FULL: &str = "{\"error\":\"unavailable\",\"message\":\"all connections of 
 pub(super) async fn serve(
     io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     far_end: FarEnd,
-    credentials: Credentials,
+    caller: Caller,
     router: Router,
     stopping: CancellationToken,
     _place: OwnedSemaphorePermit,
 ) {
-    let hang_up = CancellationToken::new();
-    let caller = Arc::new(Caller { credentials, hang_up: hang_up.clone() });
+    let caller = Arc::new(caller);
     let told = Arc::clone(&caller);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&told));
@@ -83,7 +82,7 @@ pub(super) async fn serve(
             // What it asked for is given up at once. The connection may live on in a child.
             () = &mut process => return,
             () = &mut gone => return,
-            () = hang_up.cancelled() => return,
+            () = caller.hang_up.cancelled() => return,
             () = &mut unread => return,
             () = stopping.cancelled(), if !is_stopping => {
                 is_stopping = true;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::answer::json_response;
 use super::attendance::{Attendance, Opening, Stream, attend};
 use super::body::{self, Asked};
-use super::caller::Caller;
+use super::caller::{Caller, Credentials};
 use super::desk::Desk;
 use super::lease::Lease;
 use super::lines::{interval, lines};
@@ -176,13 +176,16 @@ pub(super) fn arguments(
     })
 }
 
-/// Who the app is: what it says, or its process.
+/// Who the app is: what it says, or its process. Where the host cannot see the process it is the connection,
+/// so that two apps are not taken for one.
 pub(super) fn app_of(caller: &Caller, name: Option<String>) -> Result<App, Problem> {
-    let (uid, pid) = (caller.credentials.uid(), caller.credentials.pid());
-    let name = match (name, pid) {
+    let Caller { credentials, connection, .. } = caller;
+    let (uid, pid) = (credentials.uid(), credentials.pid());
+    let name = match (name, credentials) {
         (Some(name), _) => bounded("app", name)?,
-        (None, Some(pid)) => format!("pid {pid}"),
-        (None, None) => "remote".to_owned(),
+        (None, Credentials::Local { pid: Some(pid), .. }) => format!("pid {pid}"),
+        (None, Credentials::Local { pid: None, .. }) => format!("connection {connection}"),
+        (None, Credentials::Remote) => format!("remote connection {connection}"),
     };
     Ok(App { name, uid, pid })
 }
@@ -200,5 +203,32 @@ fn bounded(key: &str, text: String) -> Result<String, Problem> {
         false => Err(Problem::bad_request(format!(
             "`{key}` is one line of 1 to {LONGEST} bytes, without control characters"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    fn app(credentials: &Credentials, connection: u64, name: Option<&str>) -> App {
+        let (credentials, hang_up) = (credentials.clone(), CancellationToken::new());
+        let caller = Caller { credentials, connection, hang_up };
+        app_of(&caller, name.map(str::to_owned)).unwrap()
+    }
+
+    #[test]
+    fn an_app_is_its_process_or_its_connection_unless_it_has_a_name() {
+        let local = |pid| Credentials::Local { uid: 7, gid: 7, pid, process: None };
+        let (seen, unseen) = (local(Some(12)), local(None));
+        assert_eq!(app(&seen, 1, None), app(&seen, 2, None));
+        assert_ne!(app(&seen, 1, None), app(&local(Some(13)), 1, None));
+        for credentials in [unseen.clone(), Credentials::Remote] {
+            assert_eq!(app(&credentials, 1, None), app(&credentials, 1, None));
+            assert_ne!(app(&credentials, 1, None), app(&credentials, 2, None));
+            assert_eq!(app(&credentials, 1, Some("me")), app(&credentials, 2, Some("me")));
+        }
+        assert_ne!(app(&unseen, 1, None).name, app(&Credentials::Remote, 1, None).name);
     }
 }

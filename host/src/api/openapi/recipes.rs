@@ -112,7 +112,8 @@ pub(super) fn summary(docs: Option<&str>, name: &str) -> String {
 /// The body of a join.
 fn request(module: &Module<'_>) -> Value {
     let lease = "How long the participant lives without a renewal. A detached one needs it.";
-    let app = "The name of the app among those of its user; the process if it is left out.";
+    let app = "The name of the app among those of its user. If it is left out, the process, or the \
+        connection where the host cannot see the process.";
     let owner = "What other contenders are told of who this is.";
     json!({
         "type": "object",
