@@ -36,7 +36,7 @@ func socket() string {
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
 		return runtime + "/wok.sock"
 	}
-	return fmt.Sprintf("/tmp/wok-%d/wok.sock", os.Geteuid())
+	return fmt.Sprintf("%s/wok-%d/wok.sock", os.TempDir(), os.Geteuid())
 }
 
 // Posts, and answers the body of the answer, which may still be coming. An error says that the participant has
@@ -162,7 +162,10 @@ func main() {
 	}
 	count := 0
 	if len(words) > 0 {
-		count, _ = strconv.Atoi(words[0])
+		var err error
+		if count, err = strconv.Atoi(words[0]); err != nil {
+			end(1, err)
+		}
 	}
 	take(recipe, count)
 }

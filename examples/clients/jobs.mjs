@@ -6,11 +6,14 @@
 
 import { once } from "node:events";
 import { request } from "node:http";
+import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const uid = process.geteuid();
-const runtime = uid === 0 ? "/run/wok" : (process.env.XDG_RUNTIME_DIR ?? `/tmp/wok-${uid}`);
-const socketPath = process.env.WOK_SOCKET ?? `${runtime}/wok.sock`;
+const { WOK_SOCKET, XDG_RUNTIME_DIR, TMPDIR } = process.env;
+// A variable that is empty counts as one that is not set.
+const runtime = uid === 0 ? "/run/wok" : XDG_RUNTIME_DIR || `${TMPDIR || "/tmp"}/wok-${uid}`;
+const socketPath = WOK_SOCKET || `${runtime}/wok.sock`;
 
 // The participant has ended or is of no use, or wok is gone or has no session.
 class Ended extends Error {}
@@ -51,11 +54,13 @@ async function put(recipe, ...items) {
   }
 }
 
-// The stream keeps the participant, so it has to be read, whatever it says.
+// The stream keeps the participant, so it has to be read, whatever it says. When it breaks off, the next call
+// says so.
 async function firstLine(stream) {
-  const [line] = await once(stream.setEncoding("utf8"), "data");
-  stream.on("error", () => {}).resume();
-  return { stream, ...JSON.parse(line.split("\n")[0]) };
+  const lines = createInterface({ input: stream.on("error", () => {}) }).on("error", () => {});
+  const [line] = await Promise.race([once(lines, "line"), once(lines, "close")]);
+  if (line === undefined) throw new Error("the stream broke off");
+  return { stream, ...JSON.parse(line) };
 }
 
 async function take(recipe, count = Infinity) {

@@ -13,8 +13,9 @@ import sys
 import threading
 import time
 
-RUNTIME = "/run/wok" if os.geteuid() == 0 else os.environ.get("XDG_RUNTIME_DIR", f"/tmp/wok-{os.geteuid()}")
-SOCKET = os.environ.get("WOK_SOCKET", f"{RUNTIME}/wok.sock")
+# A variable that is empty counts as one that is not set.
+RUNTIME = os.environ.get("XDG_RUNTIME_DIR") or f"{os.environ.get('TMPDIR') or '/tmp'}/wok-{os.geteuid()}"
+SOCKET = os.environ.get("WOK_SOCKET") or f"{RUNTIME if os.geteuid() else '/run/wok'}/wok.sock"
 
 
 class Ended(Exception):

@@ -142,14 +142,16 @@ fn post(path: &str, body: &Value) -> Result<BufReader<UnixStream>> {
 }
 
 fn socket() -> PathBuf {
-    if let Some(socket) = env::var_os("WOK_SOCKET") {
-        return socket.into();
+    // A variable that is empty counts as one that is not set.
+    let set = |name| env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
+    if let Some(socket) = set("WOK_SOCKET") {
+        return socket;
     }
     let uid = rustix::process::geteuid();
-    let runtime = match env::var_os("XDG_RUNTIME_DIR") {
+    let runtime = match set("XDG_RUNTIME_DIR") {
         _ if uid.is_root() => "/run/wok".into(),
-        Some(runtime) => runtime.into(),
-        None => PathBuf::from(format!("/tmp/wok-{}", uid.as_raw())),
+        Some(runtime) => runtime,
+        None => env::temp_dir().join(format!("wok-{}", uid.as_raw())),
     };
     runtime.join("wok.sock")
 }

@@ -8,7 +8,7 @@ set -u
 
 operation=$1 recipe=$2
 shift 2
-runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
+runtime=${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}/wok-$EUID}
 [[ $EUID != 0 ]] || runtime=/run/wok
 socket=${WOK_SOCKET:-$runtime/wok.sock}
 

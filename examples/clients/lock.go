@@ -27,7 +27,7 @@ func socket() string {
 	if runtime := os.Getenv("XDG_RUNTIME_DIR"); runtime != "" {
 		return runtime + "/wok.sock"
 	}
-	return fmt.Sprintf("/tmp/wok-%d/wok.sock", os.Geteuid())
+	return fmt.Sprintf("%s/wok-%d/wok.sock", os.TempDir(), os.Geteuid())
 }
 
 // What is read of a line. A fence is a number, or its text where it is beyond 2^53.
@@ -48,7 +48,10 @@ func boottime() int64 {
 	if err != nil {
 		giveUp("no clock: " + err.Error())
 	}
-	seconds, _ := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	seconds, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	if err != nil {
+		giveUp("no clock: " + err.Error())
+	}
 	return int64(seconds*1000) + 10
 }
 
@@ -106,7 +109,11 @@ func follow(recipe string, held chan<- string) {
 func main() {
 	recipe, steps := os.Args[1], 0
 	if len(os.Args) > 2 {
-		steps, _ = strconv.Atoi(os.Args[2])
+		var err error
+		if steps, err = strconv.Atoi(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	held := make(chan string)
 	go follow(recipe, held)

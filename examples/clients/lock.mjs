@@ -10,8 +10,10 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const uid = process.geteuid();
-const runtime = uid === 0 ? "/run/wok" : (process.env.XDG_RUNTIME_DIR ?? `/tmp/wok-${uid}`);
-const socketPath = process.env.WOK_SOCKET ?? `${runtime}/wok.sock`;
+const { WOK_SOCKET, XDG_RUNTIME_DIR, TMPDIR } = process.env;
+// A variable that is empty counts as one that is not set.
+const runtime = uid === 0 ? "/run/wok" : XDG_RUNTIME_DIR || `${TMPDIR || "/tmp"}/wok-${uid}`;
+const socketPath = WOK_SOCKET || `${runtime}/wok.sock`;
 
 // Node cannot ask for CLOCK_BOOTTIME. /proc/uptime begins with it, rounded down to 10 ms.
 const boottime = () => Number(readFileSync("/proc/uptime", "utf8").split(" ")[0]) * 1000 + 10;
@@ -30,7 +32,8 @@ async function acquire(recipe) {
     for await (const text of answer.setEncoding("utf8")) process.stderr.write(text);
     process.exit(1);
   }
-  answer.on("error", () => giveUp("the stream broke off"));
+  // Either of the two tells it, and what nobody hears would end the process without a word.
+  for (const end of [join, answer]) end.on("error", () => giveUp("the stream broke off"));
   const lock = { fence: null, deadline: null };
   // Also what says nothing is noticed, if nothing keeps the event loop busy for longer than the session.
   setInterval(() => check(lock), 100).unref();

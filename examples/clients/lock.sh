@@ -6,7 +6,7 @@
 set -u -m # With -m each job has a process group, and so can be killed with all that it has started.
 
 recipe=$1 steps=${2:-}
-runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
+runtime=${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}/wok-$EUID}
 [[ $EUID != 0 ]] || runtime=/run/wok
 socket=${WOK_SOCKET:-$runtime/wok.sock}
 

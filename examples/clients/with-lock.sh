@@ -19,7 +19,7 @@ with_lock() (
     recipe=$1 self=$BASHPID participant='' job='' deadline=0
     shift
     parent=$(grep PPid: "/proc/$self/status")
-    runtime=${XDG_RUNTIME_DIR:-/tmp/wok-$EUID}
+    runtime=${XDG_RUNTIME_DIR:-${TMPDIR:-/tmp}/wok-$EUID}
     [[ $EUID != 0 ]] || runtime=/run/wok
     wok=(curl --silent --fail-with-body --unix-socket "${WOK_SOCKET:-$runtime/wok.sock}")
 

@@ -6,6 +6,7 @@
 )]
 
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -162,6 +163,40 @@ async fn an_app_of_each_language_stops_when_the_daemon_is_stopped_or_killed() ->
     }
     Ok(())
 }
+
+/// As a user that is not root, whose daemon listens elsewhere. A variable that is empty is not set.
+#[tokio::test]
+async fn an_app_of_each_language_looks_where_a_daemon_listens_by_default() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    let directory = serving.directory();
+    let (temporary, own) = (directory.join("temporary"), format!("wok-{USER}"));
+    std::fs::create_dir_all(temporary.join(&own))?;
+    symlink(serving.socket(), temporary.join(&own).join("wok.sock"))?;
+    let ways = [("TMPDIR", temporary.as_path()), ("XDG_RUNTIME_DIR", directory)];
+    let script =
+        format!(". '{}'; with_lock orders echo part", examples().join("with-lock.sh").display());
+    let mut plays = vec![(PathBuf::from("bash"), vec!["-c", &script], "part\n".to_owned())];
+    for Language { lock, jobs, .. } in languages(directory).await? {
+        plays.push((jobs, vec!["put", "jobs", "cat"], "put cat\n".to_owned()));
+        plays.push((lock, vec!["orders", "1"], String::new()));
+    }
+    for (program, words, told) in plays {
+        for (name, value) in ways {
+            let user = format!("--map-user={USER}");
+            let app = Program::new(&program).args(&words).by_way_of("unshare", ["--user", &user]);
+            let unset = ["WOK_SOCKET", "XDG_RUNTIME_DIR", "TMPDIR"];
+            let app = unset.into_iter().fold(app, |app, name| app.env(name, ""));
+            let ended = app.env(name, value).run().await?;
+            let is_well = ended.code() == Some(0) && ended.stdout.ends_with(&told);
+            ensure!(is_well, "{}, by {name}: {ended:?}", program.display());
+        }
+    }
+    Ok(())
+}
+
+/// The number of a user in a namespace of its own, who is the user of these tests outside.
+const USER: u32 = 12_345;
 
 /// What becomes of an app while its daemon is told to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
