@@ -149,6 +149,11 @@ impl Proxy {
         self.wiring.refuse(true);
     }
 
+    /// How many connections were refused so far.
+    pub fn refused(&self) -> usize {
+        self.wiring.refused()
+    }
+
     /// Cuts all present connections, on both sides.
     pub fn cut_all(&self, cut: Cut) {
         self.wiring.cut_all(cut);

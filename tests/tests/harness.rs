@@ -360,7 +360,9 @@ async fn all_connections_are_cut_and_none_gets_in_while_refused() -> Result<()> 
     proxy.cut_all(Cut::Reset);
     wait_state(&client, SessionState::Disconnected).await?;
     let eager = Client::connector().with_fail_eagerly();
+    let before = proxy.refused();
     assert!(eager.connect(proxy.address()).await.is_err());
+    assert!(proxy.refused() > before);
     assert_eq!(proxy.connections(), 0);
     proxy.heal();
     wait_state(&client, SessionState::SyncConnected).await?;

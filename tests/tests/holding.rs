@@ -13,7 +13,7 @@ mod survivors;
 
 use anyhow::{Context, Result};
 use wok_tests::admin::{self, Admin};
-use wok_tests::process::{OrderFile, Program, Running, Signal};
+use wok_tests::process::{OrderFile, Program, Running, Signal, is_there};
 use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::stubborn;
 use wok_tests::zookeeper::{self, Server};
@@ -138,7 +138,7 @@ async fn a_claim_deleted_by_hand_ends_the_command_and_is_told_once() -> Result<(
     assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("deleted by another client"), "{}", ended.stderr);
     for pid in stubborn::pids(&order, "holder")? {
-        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+        assert!(!is_there(pid), "{pid} lives");
     }
     Ok(())
 }
@@ -157,7 +157,7 @@ async fn a_session_expired_from_elsewhere_ends_the_command_and_is_told_once() ->
     assert_eq!(ended.code(), Some(76), "{ended:?}");
     assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
     for pid in stubborn::pids(&order, "holder")? {
-        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+        assert!(!is_there(pid), "{pid} lives");
     }
     Ok(())
 }

@@ -23,7 +23,7 @@ use wok::tasks::Tasks;
 use wok_tests::admin::Admin;
 use wok_tests::api;
 use wok_tests::patience::eventually;
-use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream, wok_binary};
+use wok_tests::process::{Line, OrderFile, Program, Running, Signal, Stream, is_there, wok_binary};
 use wok_tests::{scratch, stubborn, zookeeper};
 
 /// A daemon with one recipe, `orders`, which is a lock at `path`.
@@ -476,7 +476,7 @@ async fn a_claim_of_the_daemon_that_is_deleted_by_hand_ends_the_command_and_is_t
     assert_eq!(ended.stderr.matches("wok: lost").count(), 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("deleted by another client"), "{}", ended.stderr);
     for pid in stubborn::pids(&order, "holder")? {
-        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{pid} lives");
+        assert!(!is_there(pid), "{pid} lives");
     }
     Ok(())
 }

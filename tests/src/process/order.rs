@@ -94,4 +94,19 @@ impl OrderFile {
         });
         found.await.with_context(|| format!("the order so far: {:?}", self.labels()))
     }
+    /// Waits until so many lines were appended of which each is `label` and a process id, as
+    /// `append("begins $$")` makes them; answers the last of these ids.
+    ///
+    /// # Errors
+    /// If they are not; the error has the lines that were.
+    pub async fn wait_for_pid(&self, label: &str, times: usize) -> Result<u32> {
+        let what = format!("the line \"{label} <pid>\", {times} times");
+        let found = eventually(&what, async || {
+            let labels = self.labels()?;
+            let mut pids =
+                labels.iter().filter_map(|it| it.strip_prefix(label)?.trim().parse().ok());
+            Ok(pids.nth(times.saturating_sub(1)))
+        });
+        found.await.with_context(|| format!("the order so far: {:?}", self.labels()))
+    }
 }

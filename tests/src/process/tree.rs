@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -21,6 +22,11 @@ pub(super) fn marked(mark: &str) -> BTreeSet<u32> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     ids.filter(|id| has_variable(*id, &wanted)).collect()
+}
+
+/// Whether there is a process with that id, a zombie included.
+pub fn is_there(process: u32) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
 }
 
 fn has_variable(process: u32, wanted: &str) -> bool {

@@ -74,6 +74,11 @@ impl Match {
         Match::any().and(|seen| seen.opcode.is_create())
     }
 
+    /// The transactions that keep a session that has ephemeral znodes.
+    pub fn heartbeats() -> Self {
+        Match::opcode(Opcode::Multi).and(|seen| seen.path.as_deref() == Some("/"))
+    }
+
     /// Of those, the ones about `path` or a znode below it; of a `multi` its first path counts.
     #[must_use]
     pub fn under(self, path: &str) -> Self {

@@ -36,6 +36,7 @@ pub(super) struct Wiring {
 #[derive(Debug, Default)]
 struct State {
     is_refusing: bool,
+    refused: usize,
     releases: Releases,
     pending: Vec<Pending>,
     log: Vec<Seen>,
@@ -129,6 +130,10 @@ impl Wiring {
         self.state().is_refusing = is_refusing;
     }
 
+    pub(super) fn refused(&self) -> usize {
+        self.state().refused
+    }
+
     pub(super) fn cut_all(&self, cut: Cut) {
         for line in self.state().lines.values() {
             line.cut.send_replace(Some(cut));
@@ -157,6 +162,7 @@ impl Wiring {
     pub(super) fn line(&self) -> Option<Arc<Line>> {
         let mut state = self.state();
         if state.is_refusing {
+            state.refused += 1;
             return None;
         }
         state.last_line += 1;

@@ -18,13 +18,8 @@ use crate::room::{LONG_TIMEOUT, Room, contender, hold, round_trip, set, watch_da
 /// ZooKeeper's code for it.
 const THROTTLED: i32 = -127;
 
-/// The heartbeats of a session that has ephemeral znodes.
-fn heartbeats() -> Match {
-    Match::opcode(Opcode::Multi).and(|seen| seen.path.as_deref() == Some("/"))
-}
-
-/// The heartbeats of a session that has none. A session that has some sends the same request each time
-/// that its heartbeat is answered.
+/// The heartbeats of a session that has no ephemeral znode. A session that has some sends the same
+/// request each time that its heartbeat is answered.
 fn syncs() -> Match {
     Match::opcode(Opcode::Sync).and(|seen| seen.path.as_deref() == Some("/"))
 }
@@ -172,7 +167,7 @@ async fn heartbeats_keep_an_idle_session_for_many_times_its_timeout() -> Result<
     room.proxy.clear_log();
     // A heartbeat each tenth of the timeout.
     let kept = eventually("31 heartbeats", async || {
-        Ok((room.proxy.requests(&heartbeats()).len() > 30).then_some(()))
+        Ok((room.proxy.requests(&Match::heartbeats()).len() > 30).then_some(()))
     });
     tokio::select! {
         kept = kept => kept?,
@@ -198,7 +193,7 @@ async fn doubt_ends_when_the_connection_comes_back_in_time() -> Result<()> {
         room.proxy.heal();
         room.until("contact", |state| state == SessionState::Connected).await?;
     }
-    room.proxy.inject(heartbeats(), Action::HalfOpen);
+    room.proxy.inject(Match::heartbeats(), Action::HalfOpen);
     room.until("doubt", |state| state == SessionState::Suspended).await?;
     room.until("contact", |state| state == SessionState::Connected).await?;
     assert_eq!(room.session.id(), id);
@@ -211,7 +206,7 @@ async fn doubt_ends_when_the_connection_comes_back_in_time() -> Result<()> {
 /// Whatever else is asked is answered as ever.
 fn refuse_heartbeats(room: &Room) {
     for nth in 1..=1_000 {
-        room.proxy.inject(heartbeats().nth(nth), Action::Refuse(THROTTLED));
+        room.proxy.inject(Match::heartbeats().nth(nth), Action::Refuse(THROTTLED));
     }
 }
 
@@ -247,15 +242,16 @@ async fn a_session_costs_transactions_only_while_it_has_ephemeral_znodes() -> Re
         .await
     };
     beaten(&syncs()).await?;
-    assert_eq!(room.proxy.requests(&heartbeats()).len(), 0);
+    assert_eq!(room.proxy.requests(&Match::heartbeats()).len(), 0);
     let path = hold(&seat, &room.path).await?;
-    beaten(&heartbeats()).await?;
+    beaten(&Match::heartbeats()).await?;
     // One `sync` behind each heartbeat's answer, and perhaps that of the heartbeat before.
-    let (behind, beats) = (room.proxy.requests(&syncs()), room.proxy.requests(&heartbeats()));
+    let (behind, beats) =
+        (room.proxy.requests(&syncs()), room.proxy.requests(&Match::heartbeats()));
     assert!((1..=beats.len() + 1).contains(&behind.len()), "{behind:?} behind {beats:?}");
     seat.release(&path).await?;
     beaten(&syncs()).await?;
-    assert_eq!(room.proxy.requests(&heartbeats()).len(), 0);
+    assert_eq!(room.proxy.requests(&Match::heartbeats()).len(), 0);
     Ok(())
 }
 
@@ -318,7 +314,7 @@ async fn still_asked_for_contact(
     room: &Room,
     claim: &mut (impl Future<Output = Result<Fence, Failure>> + Unpin),
 ) -> Result<()> {
-    let refused = || room.proxy.requests(&heartbeats()).len();
+    let refused = || room.proxy.requests(&Match::heartbeats()).len();
     let before = refused();
     let asked = eventually("five more", async || Ok((refused() >= before + 5).then_some(())));
     tokio::select! {
