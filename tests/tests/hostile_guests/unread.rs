@@ -1,25 +1,35 @@
 //! Nobody reads what wok says, or reads it slowly: no command is killed for that, and waits,
 //! signals and exit codes are those that they would be.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures_util::future::try_join_all;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use wok_tests::admin::{self, Admin};
 use wok_tests::guests::guest_file;
 use wok_tests::patience::{eventually, within};
-use wok_tests::process::{OrderFile, Program, Running, Signal};
-use wok_tests::proxy::Proxy;
+use wok_tests::process::{OrderFile, Program, Running, Signal, is_there};
+use wok_tests::proxy::{Cut, Match, Proxy};
 use wok_tests::{scratch, zookeeper};
 
 const TIMEOUT: Duration = Duration::from_secs(4);
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// How soon a program ends that is asked to, though nobody reads. A person who waits for longer kills it.
+const PROMPT: Duration = Duration::from_secs(5);
+
+/// Heartbeats of which a trace is more than wok keeps, which is 64 KiB: each has two requests and two
+/// replies, with lines of some 130 bytes. In a minute there are 150.
+const FULL_OF_BEATS: usize = 140;
 
 /// A pipe as a program's standard error, which is read when the test wants it.
 struct Pipe {
@@ -67,14 +77,14 @@ impl Pipe {
         Ok(String::from_utf8_lossy(&all).into_owned())
     }
 
-    /// Reads until that text was there.
-    async fn until(&self, text: &str) -> Result<()> {
+    /// Reads until `found` finds something in all that was read.
+    async fn until<T>(&self, what: &str, found: impl Fn(&str) -> Option<T>) -> Result<T> {
         let mut all = String::new();
-        let found = eventually(text, async || {
+        let reading = eventually(what, async || {
             all.push_str(&self.read()?);
-            Ok(all.contains(text).then_some(()))
+            Ok(found(&all))
         });
-        found.await.with_context(|| all.clone())
+        reading.await.with_context(|| all.clone())
     }
 
     /// `wok` with this as its standard error.
@@ -131,8 +141,23 @@ impl Drop for SlowReader {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Reader {
     NeverFromTheStart,
-    NeverOnceItHolds,
+    /// Not since it waits, or since it holds.
+    NeverAnyMore,
     Slow,
+}
+
+const READERS: [Reader; 3] = [Reader::NeverFromTheStart, Reader::NeverAnyMore, Reader::Slow];
+
+impl Reader {
+    /// A pipe that it reads from.
+    fn pipe(self) -> Result<(Pipe, Option<SlowReader>)> {
+        let pipe = Pipe::new()?;
+        if self == Reader::NeverFromTheStart {
+            pipe.fill()?;
+        }
+        let slow = (self == Reader::Slow).then(|| SlowReader::of(&pipe)).transpose()?;
+        Ok((pipe, slow))
+    }
 }
 
 async fn exits(running: &Running) -> Result<Option<i32>> {
@@ -141,96 +166,162 @@ async fn exits(running: &Running) -> Result<Option<i32>> {
 
 #[tokio::test]
 async fn a_wait_ends_though_nobody_reads_what_is_said_of_it() -> Result<()> {
+    let waits = READERS.map(|reader| async move {
+        waits_beside(reader).await.with_context(|| format!("{reader:?}"))
+    });
+    try_join_all(waits).await.map(drop)
+}
+
+/// In line, until the wait is over, and until it is asked to end.
+async fn waits_beside(reader: Reader) -> Result<()> {
     let server = zookeeper::shared().await;
-    let path = zookeeper::unique_path();
+    let (admin, path) = (Admin::connect(server.address()).await?, zookeeper::unique_path());
     let holder = Program::wok()?.args(["lock", "--connect", server.address(), &path, "--"]);
-    let mut holder = holder.args(["sleep", "infinity"]).start()?;
+    let holder = holder.args(["sleep", "infinity"]).start()?;
     holder.wait_for_text("holding").await?;
-    let pipe = Pipe::new()?;
-    pipe.fill()?;
-    let lock = ["lock", "--connect", server.address(), "--wait", "1s", &path, "--", "true"];
-    let waiting = pipe.wok(&lock)?.start()?;
-    assert_eq!(exits(&waiting).await?, Some(75));
-    // Asked to end while it waits, it does.
-    let lock = ["lock", "--connect", server.address(), &path, "--", "true"];
-    let waiting = pipe.wok(&lock)?.start()?;
-    let admin = Admin::connect(server.address()).await?;
-    admin.wait_children(&path, "two contenders", |it| it.len() == 2).await?;
-    waiting.signal(Signal::TERM)?;
-    assert_eq!(exits(&waiting).await?, Some(128 + 15));
-    holder.kill_tree();
-    Ok(())
-}
-
-/// A command under a claim, beside nobody who reads.
-async fn holds_beside(reader: Reader, operation: &[&str]) -> Result<()> {
-    let server = zookeeper::shared().await;
-    let (proxy, pipe) = (Proxy::start(server.address())?, Pipe::new()?);
-    let (order, mount) = (OrderFile::new()?, zookeeper::unique_path());
-    if reader == Reader::NeverFromTheStart {
-        pipe.fill()?;
+    for (wait, code) in [(Some("10s"), 75), (None, 128 + 15)] {
+        let (pipe, _slow) = reader.pipe()?;
+        let mut lock = vec!["lock", "--connect", server.address()];
+        lock.extend(wait.iter().flat_map(|wait| ["--wait", *wait]));
+        lock.extend([&*path, "--", "true"]);
+        let waiting = pipe.wok(&lock)?.env("WOK_LOG", "trace").start()?;
+        admin.wait_children(&path, "two contenders", |it| it.len() == 2).await?;
+        if reader == Reader::NeverAnyMore {
+            pipe.fill()?;
+        }
+        let since = Instant::now();
+        if wait.is_none() {
+            waiting.signal(Signal::TERM)?;
+        }
+        let left = if wait.is_some() { Duration::from_secs(10) } else { Duration::ZERO };
+        assert_eq!(exits(&waiting).await?, Some(code));
+        let took = since.elapsed();
+        ensure!(took <= left + PROMPT, "--wait {wait:?}: it ended only after {took:?}");
     }
-    let slow = (reader == Reader::Slow).then(|| SlowReader::of(&pipe)).transpose()?;
-    let command = format!("{}; while :; do sleep 0.05; done", order.append("begins"));
-    let mut arguments = vec!["hold", "--connect", proxy.address(), "--session-timeout", "4s"];
-    arguments.extend(["--mount", &mount]);
-    arguments.extend(operation);
-    arguments.extend(["--", "sh", "-c", &command]);
-    let running = pipe.wok(&arguments)?.env("WOK_LOG", "trace").start()?;
-    order.wait_for("begins").await?;
-    if reader == Reader::NeverOnceItHolds {
-        pipe.until("holding").await?;
-        pipe.fill()?;
+    Ok(())
+}
+
+/// What holds beside the reader.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Holder {
+    /// A daemon, with a recipe that logs without an end, and a neighbour of it that holds.
+    Run,
+    Hold,
+    Lock,
+}
+
+/// A holder whose command runs, and what a test sees of it.
+struct Held {
+    running: Running,
+    pipe: Pipe,
+    slow: Option<SlowReader>,
+    proxy: Proxy,
+    order: OrderFile,
+    command: u32,
+    _config: tempfile::TempDir,
+}
+
+impl Held {
+    async fn start(holder: Holder, reader: Reader) -> Result<Self> {
+        let server = zookeeper::shared().await;
+        let (proxy, (pipe, slow)) = (Proxy::start(server.address())?, reader.pipe()?);
+        let (order, path) = (OrderFile::new()?, zookeeper::unique_path());
+        let script = format!("{}; while :; do sleep 0.05; done", order.append("begins $$"));
+        let (directory, module) = guest_file("hostile")?;
+        let config = directory.path().join("wok.toml");
+        let mut arguments = vec![];
+        let session = ["--connect", proxy.address(), "--session-timeout", "4s"];
+        match holder {
+            Holder::Run => {
+                let admin = Admin::connect(server.address()).await?;
+                admin.create(&format!("{path}/hostile/go"), b"").await?;
+                fs::write(&config, daemon(proxy.address(), &path, &module, &script)?)?;
+                arguments.extend(["run", config.to_str().context("a path that is text")?]);
+            }
+            Holder::Hold => {
+                arguments.push("hold");
+                arguments.extend(session);
+                arguments.extend(["--mount", &path, "lock", "acquire", "--", "sh", "-c", &script]);
+            }
+            Holder::Lock => {
+                arguments.push("lock");
+                arguments.extend(session);
+                arguments.extend([&*path, "--", "sh", "-c", &script]);
+            }
+        }
+        let mut program = pipe.wok(&arguments)?;
+        if holder != Holder::Run {
+            program = program.env("WOK_LOG", "trace");
+        }
+        let running = program.start()?;
+        let command = order.wait_for_pid("begins", 1).await?;
+        if reader == Reader::NeverAnyMore {
+            pipe.fill()?;
+        }
+        Ok(Held { running, pipe, slow, proxy, order, command, _config: directory })
     }
-    // tidy: longer than a session of which nobody hears, of a promise of time.
-    tokio::time::sleep(TIMEOUT + TIMEOUT / 4).await;
-    ensure!(running.status().is_none(), "{reader:?}: it ended");
-    heartbeats_are_in_time(&proxy)?;
-    // The session ends: the command is killed, and the exit code says why.
-    admin::expire(server.address(), proxy.sessions().last().context("a session")?).await?;
-    assert_eq!(exits(&running).await?, Some(76), "{reader:?}");
-    drop(slow);
-    Ok(())
+
+    /// The command is the one that it was.
+    fn goes_on(&self) -> Result<()> {
+        ensure!(self.running.status().is_none(), "it ended");
+        ensure!(is_there(self.command), "the command was killed");
+        let labels = self.order.labels()?;
+        ensure!(labels.len() == 1, "{labels:?}");
+        Ok(())
+    }
+
+    /// From one heartbeat that is answered to the next, and from the last one to now, never more than a
+    /// third of the timeout.
+    fn heartbeats_are_in_time(&self, since: Instant) -> Result<()> {
+        let now = Instant::now();
+        let beats = self.proxy.requests(&Match::heartbeats());
+        let answered = beats.iter().filter(|beat| beat.answer.is_some_and(|it| it.error == 0));
+        let mut before = since;
+        for at in answered.map(|beat| beat.at).chain([now]) {
+            let gap = at.saturating_duration_since(before);
+            ensure!(gap <= TIMEOUT / 3, "{gap:?} without a heartbeat that is answered");
+            before = at;
+        }
+        Ok(())
+    }
+
+    /// Its connection is lost, and refused once at least before it has another one.
+    async fn is_refused(&self) -> Result<()> {
+        let before = self.proxy.refused();
+        self.proxy.refuse();
+        self.proxy.cut_all(Cut::Reset);
+        eventually("a connection to be refused", async || {
+            Ok((self.proxy.refused() > before).then_some(()))
+        })
+        .await?;
+        self.proxy.clear_log();
+        self.proxy.welcome();
+        eventually("a heartbeat on another connection", async || {
+            let beats = self.proxy.requests(&Match::heartbeats());
+            Ok(beats.iter().any(|beat| beat.answer.is_some()).then_some(()))
+        })
+        .await
+    }
+
+    /// So much is logged that it cannot all be kept for a reader that does not read.
+    async fn logs_too_much(&self, holder: Holder) -> Result<()> {
+        if holder == Holder::Run {
+            return Ok(());
+        }
+        eventually("heartbeats enough", async || {
+            let beats = self.proxy.requests(&Match::heartbeats()).len();
+            Ok((beats >= FULL_OF_BEATS).then_some(()))
+        })
+        .await
+    }
 }
 
-/// From one request to the next never more than a third of the timeout.
-fn heartbeats_are_in_time(proxy: &Proxy) -> Result<()> {
-    let log = proxy.log();
-    let gaps = log.iter().zip(log.iter().skip(1)).map(|(one, next)| next.at - one.at);
-    let longest = gaps.max().unwrap_or_default();
-    ensure!(longest <= TIMEOUT / 3, "{longest:?} without a request");
-    Ok(())
-}
-
-#[tokio::test]
-async fn a_command_is_held_though_nobody_reads_from_the_start() -> Result<()> {
-    holds_beside(Reader::NeverFromTheStart, &["lock", "acquire"]).await
-}
-
-#[tokio::test]
-async fn a_command_is_held_though_nobody_reads_any_more() -> Result<()> {
-    holds_beside(Reader::NeverOnceItHolds, &["lock", "acquire"]).await
-}
-
-#[tokio::test]
-async fn a_command_is_held_though_the_reader_is_slow() -> Result<()> {
-    holds_beside(Reader::Slow, &["lock", "acquire"]).await
-}
-
-/// A daemon with a recipe that logs without an end, and a neighbour with a command.
-async fn daemon_beside(reader: Reader) -> Result<()> {
-    let server = zookeeper::shared().await;
-    let (proxy, pipe) = (Proxy::start(server.address())?, Pipe::new()?);
-    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
-    let admin = Admin::connect(server.address()).await?;
-    admin.create(&format!("{root}/hostile/go"), b"").await?;
-    let (directory, module) = guest_file("hostile")?;
-    let config = directory.path().join("wok.toml");
-    let script = format!("{}; while :; do sleep 0.05; done", order.append("begins"));
-    let text = format!(
+/// The daemon's file.
+fn daemon(connect: &str, root: &str, module: &Path, script: &str) -> Result<String> {
+    Ok(format!(
         r#"
 [zookeeper]
-connect = "{}"
+connect = "{connect}"
 session-timeout = "4s"
 root = "{root}"
 
@@ -245,54 +336,69 @@ mount = "/neighbour"
 run = {{ call = "acquire" }}
 while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
 "#,
-        proxy.address(),
         serde_json::to_string(&module)?,
         serde_json::to_string(&script)?,
-    );
-    std::fs::write(&config, text)?;
-    if reader == Reader::NeverFromTheStart {
-        pipe.fill()?;
+    ))
+}
+
+/// How many lines wok says that it dropped.
+fn dropped(said: &str) -> Option<u64> {
+    let (before, _) = said.split_once(" lines were dropped here")?;
+    before.rsplit(' ').next()?.parse().ok()
+}
+
+/// Holds for a minute as if all were read, ends as if all were read, and tells what was not.
+async fn holds_beside(holder: Holder, reader: Reader) -> Result<()> {
+    let mut held = Held::start(holder, reader).await?;
+    held.proxy.clear_log();
+    let since = Instant::now();
+    // tidy: what is promised is promised for a minute.
+    tokio::time::sleep(MINUTE).await;
+    held.goes_on()?;
+    held.heartbeats_are_in_time(since)?;
+    if reader != Reader::Slow {
+        held.logs_too_much(holder).await?;
     }
-    let slow = (reader == Reader::Slow).then(|| SlowReader::of(&pipe)).transpose()?;
-    let config: &Path = &config;
-    let running = pipe.wok(&["run", &config.to_string_lossy()])?.start()?;
-    order.wait_for("begins").await?;
-    if reader == Reader::NeverOnceItHolds {
-        pipe.fill()?;
+    held.is_refused().await?;
+    held.goes_on()?;
+    if reader != Reader::Slow {
+        // Once the reader reads again, and then does not.
+        let lines = held.pipe.until("what was dropped", dropped).await?;
+        ensure!(lines > 0, "no lines were dropped");
+        held.pipe.fill()?;
     }
-    // tidy: longer than a session of which nobody hears, of a promise of time.
-    tokio::time::sleep(TIMEOUT + TIMEOUT / 4).await;
-    assert_eq!(order.labels()?, ["begins"], "{reader:?}");
-    heartbeats_are_in_time(&proxy)?;
-    let read = match slow {
-        Some(slow) => {
-            running.signal(Signal::TERM)?;
-            assert_eq!(exits(&running).await?, Some(0), "{reader:?}");
-            slow.read() + &pipe.read()?
+
+    let since = Instant::now();
+    let (code, bound) = match holder {
+        Holder::Run | Holder::Hold => {
+            held.running.signal(Signal::TERM)?;
+            (if holder == Holder::Run { 0 } else { 128 + 15 }, PROMPT)
         }
-        // Once the reader reads again, wok tells how many lines it dropped.
-        None => {
-            pipe.until("lines were dropped here").await?;
-            running.signal(Signal::TERM)?;
-            assert_eq!(exits(&running).await?, Some(0), "{reader:?}");
-            return Ok(());
+        // It is told at once, or looks for another connection first.
+        Holder::Lock => {
+            let session = held.proxy.sessions().pop().context("a session")?;
+            admin::expire(zookeeper::shared().await.address(), &session).await?;
+            (76, PROMPT + TIMEOUT)
         }
     };
-    ensure!(read.contains("lines were dropped here"), "{reader:?}: {} bytes", read.len());
+    assert_eq!(exits(&held.running).await?, Some(code));
+    let took = since.elapsed();
+    ensure!(took <= bound, "it ended only after {took:?}");
+    held.running.tree_gone().await?;
+    if let Some(slow) = held.slow.take().filter(|_| holder == Holder::Run) {
+        let read = slow.read() + &held.pipe.read()?;
+        ensure!(dropped(&read).is_some_and(|lines| lines > 0), "{} bytes", read.len());
+    }
     Ok(())
 }
 
+/// All at one time, so that it takes one minute.
 #[tokio::test]
-async fn a_daemon_goes_on_though_nobody_reads_from_the_start() -> Result<()> {
-    daemon_beside(Reader::NeverFromTheStart).await
-}
-
-#[tokio::test]
-async fn a_daemon_goes_on_though_nobody_reads_any_more() -> Result<()> {
-    daemon_beside(Reader::NeverOnceItHolds).await
-}
-
-#[tokio::test]
-async fn a_daemon_goes_on_though_the_reader_is_slow() -> Result<()> {
-    daemon_beside(Reader::Slow).await
+async fn commands_are_held_for_a_minute_though_nobody_reads_or_reads_slowly() -> Result<()> {
+    let cases = [Holder::Run, Holder::Hold, Holder::Lock].map(|holder| {
+        READERS.map(|reader| async move {
+            holds_beside(holder, reader).await.with_context(|| format!("{holder:?}, {reader:?}"))
+        })
+    });
+    try_join_all(cases.into_iter().flatten()).await.map(drop)
 }
