@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures_util::future::try_join_all;
 use wok_tests::admin::{self, Admin};
 use wok_tests::guests::guest_file;
 use wok_tests::patience::eventually;
-use wok_tests::process::{OrderFile, Program, Running, Signal};
+use wok_tests::process::{OrderFile, Program, Running, Signal, is_there};
 use wok_tests::proxy::Proxy;
 use wok_tests::zookeeper::{self, Server};
 use zookeeper_client::{Acls, CreateMode};
@@ -81,25 +82,33 @@ while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
 
     /// Waits until the neighbour's command has begun so often; answers its process.
     async fn begins(&self, times: usize) -> Result<u32> {
-        eventually(&format!("the command to begin {times} times"), async || {
-            let label = self.order.labels()?.into_iter().nth(times - 1);
-            let pid = label.as_deref().and_then(|label| label.strip_prefix("begins "));
-            Ok(pid.and_then(|pid| pid.parse().ok()))
-        })
-        .await
+        self.order.wait_for_pid("begins", times).await.with_context(|| self.said())
+    }
+
+    /// Has the neighbour lose its claim; its command begins for so many times within two timeouts.
+    async fn holds_again(&self, times: usize, what: &str) -> Result<u32> {
+        let start = Instant::now();
+        for contender in self.admin.children(&self.line).await? {
+            self.admin.delete(&format!("{}/{contender}", self.line)).await?;
+        }
+        let command = self.begins(times).await?;
+        let took = start.elapsed();
+        ensure!(took <= 2 * self.timeout, "{what}: {took:?} until it held again\n{}", self.said());
+        Ok(command)
     }
 
     async fn tell(&self) -> Result<()> {
         self.admin.create(&format!("{}/go", self.mount), b"").await.map(drop)
     }
 
-    /// Lets the attack go on for so long that a command whose deadline is not extended is killed.
-    async fn endure(&self, what: &str, command: u32) -> Result<()> {
+    /// Lets the attack go on for that long; the command is the one that it was.
+    async fn endure(&self, what: &str, command: u32, time: Duration) -> Result<()> {
+        let before = self.order.labels()?.len();
         // tidy: the time for which the attack goes on, of a promise of time.
-        tokio::time::sleep(self.timeout + self.timeout / 2).await;
-        ensure!(is_alive(command), "{what}: the command was killed\n{}", self.said());
+        tokio::time::sleep(time).await;
+        ensure!(is_there(command), "{what}: the command was killed\n{}", self.said());
         let labels = self.order.labels()?;
-        ensure!(labels.len() == 1, "{what}: {labels:?}\n{}", self.said());
+        ensure!(labels.len() == before, "{what}: {labels:?}\n{}", self.said());
         Ok(())
     }
 
@@ -121,6 +130,11 @@ while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
         let mut names = self.admin.children(&self.mount).await?;
         names.retain(|name| name.starts_with("left-"));
         Ok(names.into_iter().map(|name| format!("{}/{name}", self.mount)).collect())
+    }
+
+    /// For so long that a command whose deadline is not extended is killed.
+    fn beyond_the_deadline(&self) -> Duration {
+        self.timeout + self.timeout / 2
     }
 
     fn said(&self) -> String {
@@ -152,13 +166,14 @@ while-held = {{ exec = ["sh", "-c", {}], stop-timeout = "500ms" }}
     }
 }
 
-fn is_alive(pid: u32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
-}
-
 /// The neighbour holds on, the daemon stays small, and after the loss of its claim, or of their
 /// session, the neighbour's command runs again within two timeouts.
 async fn withstands(attack: &str) -> Result<()> {
+    withstands_for(attack, None).await
+}
+
+/// The same of an attack that goes on for that long, where it is said.
+async fn withstands_for(attack: &str, time: Option<Duration>) -> Result<()> {
     let server = zookeeper::shared().await;
     let daemon = Daemon::start(server, attack, Duration::from_secs(4)).await?;
     prepare(&daemon, attack).await?;
@@ -166,22 +181,15 @@ async fn withstands(attack: &str) -> Result<()> {
     daemon.forget_most_memory()?;
     let before = daemon.most_memory()?;
     daemon.tell().await?;
-    daemon.endure(attack, command).await?;
+    daemon.endure(attack, command, time.unwrap_or(daemon.beyond_the_deadline())).await?;
     let grown = daemon.most_memory()?.saturating_sub(before);
     ensure!(grown <= MEMORY, "{attack}: the daemon grew by {} MiB", grown >> 20);
 
-    let start = Instant::now();
-    for contender in daemon.admin.children(&daemon.line).await? {
-        daemon.admin.delete(&format!("{}/{contender}", daemon.line)).await?;
-    }
-    daemon.begins(2).await.with_context(|| daemon.said())?;
-    let took = start.elapsed();
-    ensure!(took <= 2 * daemon.timeout, "{attack}: {took:?} until it held again");
-
+    daemon.holds_again(2, attack).await?;
     let sessions = daemon.proxy.sessions();
     let start = Instant::now();
     admin::expire(server.address(), sessions.last().context("a session")?).await?;
-    daemon.begins(3).await.with_context(|| daemon.said())?;
+    daemon.begins(3).await?;
     let took = start.elapsed();
     ensure!(took <= 2 * daemon.timeout, "{attack}: {took:?} until the command ran again");
     daemon.stop().await
@@ -213,14 +221,14 @@ async fn a_neighbour_withstands_events_of_thousands_of_empty_pairs() -> Result<(
     withstands("empty-pairs").await
 }
 
+/// What a daemon keeps of each attempt adds up. The two that go on by themselves for ever do so for a
+/// minute, both at one time.
 #[tokio::test]
-async fn a_neighbour_withstands_events_of_thousands_of_empty_pairs_from_wake() -> Result<()> {
-    withstands("empty-pairs-in-wake").await
-}
-
-#[tokio::test]
-async fn a_neighbour_withstands_names_of_98_kilobytes() -> Result<()> {
-    withstands("long-names").await
+async fn a_neighbour_withstands_a_minute_of_names_of_98_kilobytes_and_of_events_from_wake()
+-> Result<()> {
+    let minute = Some(Duration::from_secs(60));
+    let attacks = ["long-names", "empty-pairs-in-wake"];
+    try_join_all(attacks.map(|attack| withstands_for(attack, minute))).await.map(drop)
 }
 
 #[tokio::test]
@@ -253,7 +261,7 @@ async fn a_list_that_takes_longer_than_the_deadline_ends_a_neighbours_command() 
     // Each list of 2.4 MB takes almost five seconds then.
     daemon.proxy.limit(SLOW / 20);
     daemon.tell().await?;
-    eventually("the command to be ended", async || Ok((!is_alive(command)).then_some(())))
+    eventually("the command to be ended", async || Ok((!is_there(command)).then_some(())))
         .await
         .with_context(|| daemon.said())?;
     daemon.proxy.limit(0);
@@ -290,12 +298,15 @@ async fn withstands_over_a_slow_link(timeout: Duration) -> Result<()> {
             let command = daemon.begins(1).await?;
             daemon.proxy.limit(SLOW);
             daemon.tell().await?;
-            daemon.endure(attack, command).await?;
+            daemon.endure(attack, command, daemon.beyond_the_deadline()).await?;
+            // The neighbour joins, stands in line and claims beside the attack, and holds on.
+            let command = daemon.holds_again(2, attack).await?;
+            daemon.endure(attack, command, daemon.beyond_the_deadline()).await?;
             daemon.proxy.limit(0);
             daemon.stop().await
         }
     });
-    futures_util::future::try_join_all(attacks).await?;
+    try_join_all(attacks).await?;
     ensure!(server.four_letter("ruok").await? == "imok", "the server");
     Ok(())
 }
