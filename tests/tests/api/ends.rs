@@ -112,19 +112,7 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
         let line = events.until("alive").await.map_err(|error| error.context(name.clone()))?;
         assert_eq!(line["dropped"], Value::Null, "{name}");
     }
-    // How long so many ends take on this machine, as busy as it is: of those that ask for it.
-    let list = client.get("/v1/participants").await?.body["participants"].clone();
-    let ids = list.as_array().unwrap().iter().map(|it| it["participant"].as_str().unwrap());
-    let paths: Vec<String> = ids.map(|id| format!("/v1/participants/{id}")).collect();
-    let (asked, client) = (Instant::now(), &client);
-    stream::iter(paths.iter().map(anyhow::Ok))
-        .try_for_each_concurrent(AT_A_TIME, |path| async move {
-            let ended = client.ask("DELETE", path, &Value::Null).await?;
-            assert_eq!(ended.status, 204, "{path}: {ended:?}");
-            Ok(())
-        })
-        .await?;
-    let gone_when_asked = until_so_many(&admin, &group, 0).await? - asked;
+    let gone_when_asked = end_all(&client, &admin, &group).await?;
     assert!(
         gone_without_a_word <= gone_when_asked * 2 + NOTICED_WITHIN,
         "{} ended within {gone_without_a_word:?} of their deaths, and {} within \
@@ -133,6 +121,22 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
         left.len()
     );
     Ok(())
+}
+
+/// Ends all participants by their ids; answers how long so many ends take on this machine, as busy as it is.
+async fn end_all(client: &Client, admin: &Admin, group: &str) -> Result<Duration> {
+    let list = client.get("/v1/participants").await?.body["participants"].clone();
+    let ids = list.as_array().unwrap().iter().map(|it| it["participant"].as_str().unwrap());
+    let paths: Vec<String> = ids.map(|id| format!("/v1/participants/{id}")).collect();
+    let asked = Instant::now();
+    stream::iter(paths.iter().map(anyhow::Ok))
+        .try_for_each_concurrent(AT_A_TIME, |path| async move {
+            let ended = client.ask("DELETE", path, &Value::Null).await?;
+            assert_eq!(ended.status, 204, "{path}: {ended:?}");
+            Ok(())
+        })
+        .await?;
+    Ok(until_so_many(admin, group, 0).await? - asked)
 }
 
 /// Waits until a directory has so many children; answers when.

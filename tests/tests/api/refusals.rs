@@ -367,6 +367,23 @@ async fn who_takes_all_places_over_tcp_takes_none_of_the_socket() -> Result<()> 
 /// Another user of the machine; any but root's will do.
 const NOBODY: u32 = 65_534;
 
+/// A request of that user, whose status is printed on a line of its own.
+fn curl_as_nobody(socket: &str, method: &str, path: &str) -> Program {
+    let args = ["--silent", "--no-buffer", "--unix-socket", socket, "-X", method];
+    let curl = Program::new("curl").args(args).arg(format!("http://wok{path}"));
+    let curl = curl.args(["--write-out", "\n%{http_code}", "--data", ""]);
+    let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
+    curl.by_way_of("setpriv", [user, group, "--clear-groups".to_owned()])
+}
+
+/// A lock that some others may use.
+fn recipe(name: &str, allow: &str) -> String {
+    format!(
+        "[recipes.{name}]\nmodule = \"lock\"\nmount = \"/locks/{name}\"\n\
+         allow = {{ {allow} }}\n\n"
+    )
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()> {
     anyhow::ensure!(
@@ -374,12 +391,6 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
         "only root can be another user: run as root"
     );
     let server = zookeeper::shared().await;
-    let recipe = |name: &str, allow: &str| {
-        format!(
-            "[recipes.{name}]\nmodule = \"lock\"\nmount = \"/locks/{name}\"\n\
-             allow = {{ {allow} }}\n\n"
-        )
-    };
     let shared = recipe("shared", &format!("uids = [{NOBODY}]"));
     let grouped = recipe("grouped", &format!("gids = [{NOBODY}]"));
     let foreign = recipe("foreign", "uids = [1], gids = [1]");
@@ -392,14 +403,9 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
         directory = directory.parent().context("a parent")?;
     }
     let socket = serving.socket().display().to_string();
-    let curl = |method: &str, path: &str, body: &str| {
-        let args = ["--silent", "--no-buffer", "--unix-socket", &socket, "-X", method];
-        let curl = Program::new("curl").args(args).arg(format!("http://wok{path}"));
-        let curl = curl.args(["--write-out", "\n%{http_code}", "--data", body]);
-        curl.by_way_of("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups"])
-    };
-    let status = async |method: &str, path: &str, body: &str| -> Result<(String, String)> {
-        let ended = curl(method, path, body).run().await?;
+    let curl = |method: &str, path: &str| curl_as_nobody(&socket, method, path);
+    let status = async |method: &str, path: &str| -> Result<(String, String)> {
+        let ended = curl(method, path).run().await?;
         let text = ended.stdout;
         let (body, status) = text.trim_end().rsplit_once('\n').with_context(|| text.clone())?;
         Ok((status.to_owned(), body.to_owned()))
@@ -415,29 +421,29 @@ async fn another_user_uses_what_is_allowed_and_sees_nothing_else() -> Result<()>
             path if path.contains(&id) => "404",
             _ => "403",
         };
-        let (status, body) = status(method, &path, "").await?;
+        let (status, body) = status(method, &path).await?;
         assert_eq!(status, expected, "{method} {path}: {body}");
     }
     for (recipe, expected) in [("shared", "200"), ("grouped", "200"), ("foreign", "403")] {
         let path = format!("/v1/recipes/{recipe}/call/contenders");
-        let (status, body) = status("POST", &path, "").await?;
+        let (status, body) = status("POST", &path).await?;
         assert_eq!(status, expected, "{path}: {body}");
     }
-    let (_, list) = status("GET", "/v1/participants", "").await?;
+    let (_, list) = status("GET", "/v1/participants").await?;
     assert_eq!(list.trim(), "{\"participants\":[]}");
     for path in ["/v1/recipes", "/v1/openapi.json"] {
-        let (_, told) = status("GET", path, "").await?;
+        let (_, told) = status("GET", path).await?;
         let is_told = |recipe: &str| told.contains(&format!("/locks/{recipe}"));
         assert!(is_told("shared") && is_told("grouped"), "{path}: {told}");
         assert!(!is_told("orders") && !is_told("foreign"), "{path}: {told}");
     }
     // Who follows everybody is told of its own alone, though ours was told first.
-    let theirs = curl("GET", "/v1/events?alive=100ms", "").start()?;
+    let theirs = curl("GET", "/v1/events?alive=100ms").start()?;
     theirs.wait_for_text("\"event\":\"alive\"").await?;
     let acquired = client.post(&format!("/v1/participants/{id}/acquire"), &json!({})).await?;
     assert_eq!(acquired.status, 200, "{acquired:?}");
     ours.until("held").await?;
-    assert_eq!(status("POST", "/v1/recipes/shared/call/contenders", "").await?.0, "200");
+    assert_eq!(status("POST", "/v1/recipes/shared/call/contenders").await?.0, "200");
     theirs.wait_for_text("\"recipe\":\"shared\"").await?;
     let told = theirs.text(Stream::Stdout);
     assert!(!told.contains("orders") && !told.contains(&id), "{told}");
