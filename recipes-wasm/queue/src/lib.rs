@@ -94,7 +94,10 @@ impl Guest for Queue {
     }
 
     fn reject() -> Result<(), Error> {
-        held("reject")?.reject()
+        let held = held("reject")?;
+        // It does not show what comes back.
+        STATE.with_borrow_mut(|state| state.list = None);
+        held.reject()
     }
 
     fn length() -> Result<LengthInfo, Error> {

@@ -1,6 +1,6 @@
 //! What it costs, counted by a proxy, and who is woken.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::participant::Participant;
 use wok_tests::admin::Admin;
@@ -78,6 +78,10 @@ async fn a_take_at_least_once_and_its_ack_are_four_requests() -> Result<()> {
     assert_eq!((&taken["data"], sent), (&json!("b"), expected));
     let (_, sent) = counted(&queue, &participant, "reject", json!({})).await?;
     assert_eq!(sent, [Opcode::Multi]);
+    // What came back is the oldest again, also for the participant that has listed the queue without it.
+    let (taken, _) = counted(&queue, &participant, "take-many", json!({})).await?;
+    let taken = taken.as_array().context("a list")?;
+    assert_eq!(taken.iter().map(|item| &item["data"]).collect::<Vec<_>>(), ["b", "c"]);
     Ok(())
 }
 
