@@ -101,7 +101,8 @@ pub async fn round(
             break;
         }
     }
-    commands_run(&order, "A", holder.commands).await?;
+    let held = commands_run(&order, "A", holder.commands).await;
+    held.with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}: {:?}", said(&holder)))?;
     let mut waiter = kind.start(ground.waiter(&places), timeout, &path, &order, "B")?;
     eventually("the next in line", async || Ok(waiter.is_in_line().await?.then_some(())))
         .await
