@@ -318,12 +318,14 @@ impl Guardian {
     async fn dismiss_helpers(&self) {
         let mut keeper = self.keeper.lock().await;
         let status = loop {
+            // First, so that who calls again and again does not put it off.
+            self.wake_helpers();
             tokio::select! {
                 biased;
                 // Losing this branch loses nothing: the status stays with the child.
                 status = keeper.wait() => break status,
                 // A timer only: nothing to lose.
-                () = sleep(LOOK) => self.wake_helpers(),
+                () = sleep(LOOK) => {}
             }
         };
         family().forget(self.keeper_id);
