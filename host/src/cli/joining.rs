@@ -82,8 +82,8 @@ pub(super) struct Called {
     /// The operation to call; `wok inspect` tells those of a module.
     operation: String,
 
-    /// Its arguments: `name=value` each, or one JSON object. `wok call` reads the bytes of one that is
-    /// `name=@-` from standard input.
+    /// Its arguments: `name=value` each, or one JSON object. For `name=@-`, `wok call` reads the bytes
+    /// from standard input.
     #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
 }

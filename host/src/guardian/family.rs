@@ -2,8 +2,8 @@
 //!
 //! A guardian is the subreaper of its command, so what the command starts stays below the guardian.
 //! When the guardian is killed, its children go to the next subreaper above, which is the keeper.
-//! When the keeper is killed as well, they go to wok if wok is a subreaper, and are found whatever
-//! they did to their session, group and environment. If it is none, some are not.
+//! When the keeper is killed as well, they go to wok if wok is a subreaper. Then wok finds all of them,
+//! whatever they did to their session, group and environment. A wok that is none misses some of them.
 
 use std::collections::BTreeSet;
 use std::io;

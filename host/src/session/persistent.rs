@@ -140,8 +140,8 @@ pub(super) fn persistent_room(write: &Write) -> usize {
 }
 
 impl Seat {
-    /// The same seat, for a participant that takes the place of one that has ended. What that one left behind
-    /// counts as its own, whatever session that was on.
+    /// The same seat, for a participant that takes the place of an earlier one. The znodes that the earlier one
+    /// has left behind count as this participant's own, whatever session they were created on.
     #[must_use]
     pub fn in_place_of(mut self, earlier: &LeftBehind) -> Self {
         self.left_behind = earlier.clone();

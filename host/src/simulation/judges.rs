@@ -62,6 +62,7 @@ pub fn promised(
         return Judge::load(&format!("{name}'s own"), carried, cache).map(Some);
     }
     let stock = own_name_of(&interface.name);
+    // An error: there is no stock recipe of that name, so nobody's promise is known.
     let recipe = ModuleSource::Stock(stock.to_owned()).read(None).ok();
     recipe
         .filter(|recipe| describes(recipe, stock, interface))

@@ -26,9 +26,9 @@ fn check(name: &str, rule: Omission, from: u64, expected: &[&str]) {
     assert!(expected.contains(&&*invariant), "{name} without {rule:?}: {invariant} in seed {seed}");
 }
 
-/// Who leaves the rule out has two hold the lock, and the host itself does not. What the seed decides, as which
-/// server is elected, when, and of which version, makes no difference to the host, and may to who leaves the
-/// rule out.
+/// A host without the rule lets two hold the lock, in one of the seeds at least; the host itself does so in
+/// none. The seed decides which server is elected and when, and of which version the servers are: whether the
+/// rule is needed may depend on that.
 #[track_caller]
 fn check_holders(rule: Omission, invariant: &str, scenario: &str) {
     const SEEDS: u64 = 20;

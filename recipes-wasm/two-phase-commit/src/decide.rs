@@ -102,8 +102,8 @@ pub(crate) enum Ground {
 }
 
 /// Decides. An abort vote comes before everything else; a transaction for which all sites have voted in time
-/// commits, however late the look is. All that a decision to commit rests on is in the znodes, and stays as
-/// it is: whoever looks finds the same votes to be late.
+/// commits, however late the look is. A decision to commit rests on the znodes alone, and they stay as they
+/// are: every participant that looks finds the same votes to be late.
 pub(crate) fn decide(sites: &[Site], time: Time) -> Step {
     let place = |is: &dyn Fn(&Site) -> bool| {
         let (place, site) = sites.iter().enumerate().find(|(_, site)| is(site))?;

@@ -206,7 +206,7 @@ fn cast(paths: &Paths, site: &str, choice: Choice) -> Result<(Terms, Mark), Erro
             return Err(Error::NodeExists);
         }
         // Said here for the voter's sake, where its clock is right. What keeps a late vote from counting is
-        // the server's stamp on it, which whoever decides looks at.
+        // the server's stamp on it: the participant that decides compares that with the deadline.
         if choice == Choice::Commit && wall_ms() >= ballot.deadline_ms {
             return Err(invalid(&["vote: the time of ", transaction, " is over"]));
         }

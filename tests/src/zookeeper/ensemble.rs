@@ -137,7 +137,7 @@ impl Ensemble {
     /// says goes on to arrive, since the proxy acknowledges it. On a link that loses packets one way,
     /// TCP soon sends nothing the other way either: nothing of that is acknowledged.
     pub fn cut_way(&self, from: usize, to: usize) {
-        // Whoever follows has connected to the one that leads.
+        // A follower connects to the leader, so what the leader says are the replies.
         for (follower, leader, says) in
             [(from, to, Direction::Requests), (to, from, Direction::Replies)]
         {
