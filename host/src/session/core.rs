@@ -153,21 +153,29 @@ impl Core {
     /// # Errors
     /// `SessionLost` if there is none.
     pub(super) async fn assure_contact(&self) -> Result<(), Failure> {
-        let (since, may_be_behind) = {
-            let contact = self.contact();
-            (contact.since(), contact.may_be_behind())
-        };
-        let age = self.now().saturating_duration_since(since);
-        let is_fresh = age < self.timing().heartbeat() && !may_be_behind && self.is_live();
-        if is_fresh || self.omits(Omission::GrantOnOldContact) {
+        if self.is_fresh() || self.omits(Omission::GrantOnOldContact) {
             return Ok(());
         }
         // Boxed, as it is rare: a future has room for every branch.
         Box::pin(self.ask_for_contact()).await
     }
 
+    /// Whether something may be said to be held without asking for contact first.
+    fn is_fresh(&self) -> bool {
+        let (since, may_be_behind) = {
+            let contact = self.contact();
+            (contact.since(), contact.may_be_behind())
+        };
+        let age = self.now().saturating_duration_since(since);
+        age < self.timing().heartbeat() && !may_be_behind && self.is_live()
+    }
+
     /// Asks until there is contact. After a long silence one answer is not enough: the leader may
     /// have been told of nothing yet, and end the session any moment.
+    ///
+    /// Contact may be older than the question: right before a heartbeat is due, what the leader must know
+    /// reaches back to a little before it. Where a round trip takes longer than a heartbeat, no answer is
+    /// that fresh, and one that reaches back to the question is the most that can be had.
     async fn ask_for_contact(&self) -> Result<(), Failure> {
         let begun = self.now();
         loop {
@@ -181,7 +189,8 @@ impl Core {
                     }
                     Err(other) => return Err(other),
                 }
-                if self.contact().since() >= begun && self.is_live() {
+                let reaches_back = self.contact().since() >= begun;
+                if self.is_fresh() || (reaches_back && self.is_live()) {
                     return Ok(());
                 }
             }
@@ -480,6 +489,27 @@ fn unless_gone<T>(found: Result<T, Failure>) -> Result<Option<T>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::stand_in::StandIn;
+
+    #[tokio::test(start_paused = true)]
+    async fn contact_that_is_nearly_as_new_as_the_question_is_enough() {
+        let timing = StandIn::open().core.timing();
+        // What the leader must know of reaches back to before the question, and not by a heartbeat.
+        let silent = timing.untold() + timing.heartbeat() * 3 / 2;
+        let session = StandIn::open_for(silent);
+        let begun = tokio::time::Instant::now();
+        session.core.assure_contact().await.unwrap();
+        assert_eq!(begun.elapsed(), Duration::ZERO, "there was a pause between two questions");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn contact_that_is_older_than_a_heartbeat_is_not_enough() {
+        let timing = StandIn::open().core.timing();
+        let session = StandIn::open_for(timing.untold() + timing.heartbeat() * 3);
+        let assuring = session.core.assure_contact();
+        let assuring = tokio::time::timeout(timing.heartbeat() * 2, assuring);
+        assert!(assuring.await.is_err(), "no answer tells of anything newer here");
+    }
 
     #[test]
     fn parents_and_children_of_the_root_have_one_slash() {

@@ -49,13 +49,19 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// On the runtime that this is called in.
     pub(crate) fn open() -> Self {
+        StandIn::open_for(Duration::ZERO)
+    }
+
+    /// As [`open`](StandIn::open), with a session that has been open for so long and has sent nothing.
+    pub(super) fn open_for(silent: Duration) -> Self {
         let tasks = Tasks::on(Handle::current());
         let (janitor, jobs) = mpsc::unbounded_channel();
         let server = Server::default();
         server.state().znodes.insert(MOUNT.to_owned(), Stat::default());
         let ensemble = Box::new(server.clone());
         let clock = Arc::new(SystemClock);
-        let core = Arc::new(Core::new(ensemble, Acl::Open, clock, Boottime::now(), janitor));
+        let opened = Boottime::now() - silent;
+        let core = Arc::new(Core::new(ensemble, Acl::Open, clock, opened, janitor));
         tasks.spawn("janitor", janitor::run(Arc::clone(&core), jobs));
         StandIn { core, server, tasks }
     }
