@@ -8,6 +8,7 @@ mod gathering;
 mod ground;
 mod party;
 mod plays;
+mod repertoire;
 mod stage;
 mod transacting;
 
