@@ -13,4 +13,4 @@ mod stage;
 mod transacting;
 
 pub use self::ground::{Fault, Ground};
-pub use self::plays::play;
+pub use self::plays::{play, struck};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use serde_json::Value;
-use wok::base::{Base, BaseOptions, Sessions};
-use wok::guest::{Arguments, CompileCache, Limits, Module, Mount};
-use wok::modules::ModuleSource;
+use wok::base::{self, Base, BaseOptions, Sessions};
+use wok::guest::{Arguments, CompileCache, Engine, EngineOptions, Limits, Module, Mount, Pace};
+use wok::modules::{ModuleSource, stock_names};
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
 
@@ -19,6 +19,31 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Participants of one host at a time, as many as a test needs.
 const PARTICIPANTS: u32 = 32;
+
+/// What each of them may have, in bytes.
+const MEMORY: u64 = 16 << 20;
+
+/// Every operation of every stock recipe, behind the recipe's name. The components are compiled, and
+/// nothing connects.
+///
+/// # Errors
+/// If a component is no recipe for this host.
+pub fn operations() -> Result<Vec<(&'static str, String)>> {
+    let engine = Engine::new(&EngineOptions {
+        participants: PARTICIPANTS,
+        memory: MEMORY,
+        table_elements: Limits::default().table_elements,
+        cache: CompileCache::Off,
+        pace: Pace::Clock,
+    })?;
+    let mut operations = Vec::new();
+    for recipe in stock_names() {
+        let module = base::load(&engine, &ModuleSource::Stock(recipe.to_owned()), None)?;
+        let names = module.interface().operations.iter().map(|operation| &operation.name);
+        operations.extend(names.map(|name| (recipe, name.clone())));
+    }
+    Ok(operations)
+}
 
 /// A stock recipe at a path, on a host and a session of its own.
 #[derive(Debug)]
@@ -38,7 +63,7 @@ impl Stock {
     pub async fn open(address: &str, recipe: &str, path: &str) -> Result<Stock> {
         let host = Base::new(BaseOptions {
             participants: PARTICIPANTS,
-            memory: 16 << 20,
+            memory: MEMORY,
             cache: CompileCache::Off,
             connect: ConnectOptions::new(address, TIMEOUT),
             sessions: Sessions::at_most(1),
@@ -52,11 +77,6 @@ impl Stock {
     #[must_use]
     pub fn configured(self, config: Value) -> Stock {
         Stock { config: Some(config), ..self }
-    }
-
-    /// The names of its operations.
-    pub fn operations(&self) -> impl Iterator<Item = &str> {
-        self.module.interface().operations.iter().map(|operation| operation.name.as_str())
     }
 
     /// Joins as another participant.

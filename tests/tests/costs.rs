@@ -15,14 +15,13 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use table::{ANSWERS, Call, Cost, Who};
-use wok::modules::stock_names;
 use wok::participant::{Follower, Participant};
 use wok::session::{Request, SeatLimits};
 use wok_tests::frames::Opcode;
 use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Action, Seen};
 use wok_tests::scene::Scene;
-use wok_tests::stock::Stock;
+use wok_tests::stock::{self, Stock};
 use wok_tests::zookeeper;
 
 /// A recipe with the participant whose operation is counted, and another one.
@@ -227,15 +226,12 @@ async fn the_next_in_line_holds_one_round_trip_after_it_is_told() -> Result<()> 
     Ok(())
 }
 
-#[tokio::test]
-async fn the_table_has_every_operation_of_every_stock_recipe() -> Result<()> {
+#[test]
+fn the_table_has_every_operation_of_every_stock_recipe() -> Result<()> {
     let has: BTreeSet<_> = table::all().iter().map(|cost| (cost.recipe, cost.operation)).collect();
-    for recipe in stock_names() {
-        let path = zookeeper::unique_path();
-        let stock = Stock::open(zookeeper::shared().await.address(), recipe, &path).await?;
-        for operation in stock.operations() {
-            ensure!(has.contains(&(recipe, operation)), "{recipe} {operation} is not in the table");
-        }
+    for (recipe, operation) in stock::operations()? {
+        let is_there = has.contains(&(recipe, operation.as_str()));
+        ensure!(is_there, "{recipe} {operation} is not in the table");
     }
     Ok(())
 }

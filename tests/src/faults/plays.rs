@@ -1,5 +1,6 @@
 //! What a play is, and how all are played at once under one fault.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::{mpsc, watch};
 
 use super::asking::Asking;
-use super::claiming::{Holding, Waiting};
+use super::claiming::{Forcing, Holding, Waiting};
 use super::ground::{Fault, Ground, Places};
 use super::party::{Operation, Recipe, Side};
 use super::repertoire;
@@ -30,16 +31,29 @@ type Run = Box<dyn FnOnce(Stage) -> LocalBoxFuture<'static, Result<()>>>;
 
 /// A play and its name.
 pub(super) struct Play {
+    recipe: &'static str,
+    /// The operation in the middle of which somebody is struck, unless that one does nothing just then.
+    operation: Option<&'static str>,
     name: String,
     run: Run,
 }
 
 impl Play {
-    pub(super) fn new<F>(name: String, run: impl FnOnce(Stage) -> F + 'static) -> Play
+    /// In which somebody is struck in the middle of that operation.
+    pub(super) fn new<F>(
+        recipe: &'static str,
+        operation: &'static str,
+        run: impl FnOnce(Stage) -> F + 'static,
+    ) -> Play
     where
         F: Future<Output = Result<()>> + 'static,
     {
-        Play { name, run: Box::new(|stage| run(stage).boxed_local()) }
+        let run: Run = Box::new(|stage| run(stage).boxed_local());
+        Play { recipe, operation: Some(operation), name: format!("{recipe}: {operation}"), run }
+    }
+
+    fn named(self, name: String) -> Play {
+        Play { name, ..self }
     }
 
     pub(super) fn holding(
@@ -48,28 +62,38 @@ impl Play {
         meanwhile: Option<Operation>,
         next: Operation,
     ) -> Play {
-        let during = meanwhile.as_ref().map_or("", |(name, _)| *name);
-        let name = format!("{}: {} is held, {during}", recipe.name, hold.0);
+        let operation = meanwhile.as_ref().map(|(name, _)| *name);
+        let name = format!("{}: {} is held, {}", recipe.name, hold.0, operation.unwrap_or(""));
         let it = Holding { recipe: recipe.clone(), hold, meanwhile, next };
-        Play::new(name, |stage| it.play(stage))
+        let run: Run = Box::new(|stage| it.play(stage).boxed_local());
+        Play { recipe: recipe.name, operation, name, run }
     }
 
     pub(super) fn waiting(recipe: &Recipe, hold: Operation, next: Operation) -> Play {
         let name = format!("{}: {} waits for {}", recipe.name, next.0, hold.0);
         let it = Waiting { recipe: recipe.clone(), hold, next };
-        Play::new(name, |stage| it.play(stage))
+        let operation = it.next.0;
+        Play::new(recipe.name, operation, |stage| it.play(stage)).named(name)
     }
 
-    pub(super) fn asking(
-        recipe: &Recipe,
-        before: Vec<Operation>,
-        asks: Operation,
-        after: Vec<Operation>,
-    ) -> Play {
-        let name = format!("{}: {}", recipe.name, asks.0);
-        let it = Asking { recipe: recipe.clone(), before, asks, after };
-        Play::new(name, |stage| it.play(stage))
+    pub(super) fn forcing(recipe: &Recipe, hold: Operation, next: Operation) -> Play {
+        let name = format!("{}: {} is held, and revoked with force", recipe.name, hold.0);
+        let it = Forcing { recipe: recipe.clone(), hold, next };
+        Play::new(recipe.name, Forcing::OPERATION, |stage| it.play(stage)).named(name)
     }
+}
+
+impl From<Asking> for Play {
+    fn from(it: Asking) -> Play {
+        let name = it.name();
+        Play::new(it.recipe.name, it.operation, |stage| it.play(stage)).named(name)
+    }
+}
+
+/// The operations in the middle of which somebody is struck, each behind its recipe.
+pub fn struck() -> BTreeSet<(&'static str, &'static str)> {
+    let plays = repertoire::plays().into_iter();
+    plays.filter_map(|play| Some((play.recipe, play.operation?))).collect()
 }
 
 /// Plays all under one fault, at the same time. Answers how many plays there were.
@@ -91,7 +115,7 @@ pub async fn play(ground: &mut Ground, fault: Fault) -> Result<usize> {
     let (direct, act) = watch::channel(Act::Opening);
     let (ready, are_ready) = mpsc::unbounded_channel();
     let mut running = FuturesUnordered::new();
-    for Play { name, run } in repertoire::plays() {
+    for Play { name, run, .. } in repertoire::plays() {
         let stage = Stage::new(Arc::clone(&company), act.clone(), ready.clone());
         running.push(async move { (name, run(stage).await) });
     }
