@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use super::judging::{Found, Outcome, Part, Told};
 use super::party::{Member, Operation, Recipe};
 use super::stage::Stage;
 
@@ -14,6 +15,8 @@ pub(super) struct Asking {
     own: Vec<Operation>,
     pub(super) operation: &'static str,
     arguments: Arguments,
+    told: Option<Told>,
+    found: Option<Found>,
     after: Vec<Operation>,
 }
 
@@ -42,7 +45,8 @@ impl Asking {
 
     fn new(recipe: &Recipe, operation: &'static str, arguments: Arguments) -> Asking {
         let (before, own, after) = (Vec::new(), Vec::new(), Vec::new());
-        Asking { recipe: recipe.clone(), before, own, operation, arguments, after }
+        let (recipe, told, found) = (recipe.clone(), None, None);
+        Asking { recipe, before, own, operation, arguments, told, found, after }
     }
 
     /// What another one has done before.
@@ -53,6 +57,27 @@ impl Asking {
     /// What the one that is struck has done behind that.
     pub(super) fn own(self, own: Vec<Operation>) -> Asking {
         Asking { own, ..self }
+    }
+
+    /// What the one that is struck is answered, if it is.
+    pub(super) fn answers(self, part: Part, is: Value) -> Asking {
+        Asking { told: Some(Told { part, is }), ..self }
+    }
+
+    /// What another one finds by that look: the first if the operation was not carried out, and the second
+    /// if it was. Which of them it has to be, the one that is struck knows by its answer.
+    pub(super) fn changes(
+        self,
+        look: Operation,
+        part: Part,
+        [without, with]: [Value; 2],
+    ) -> Asking {
+        Asking { found: Some(Found { look, part, without, with }), ..self }
+    }
+
+    /// What another one finds by that look in either case.
+    pub(super) fn keeps(self, look: Operation, part: Part, found: Value) -> Asking {
+        self.changes(look, part, [found.clone(), found])
     }
 
     /// What can be done afterwards, by another one each.
@@ -80,9 +105,20 @@ impl Asking {
         stage.until_broken().await?;
         let asked = struck.begin(&(self.operation, arguments))?;
         stage.until_mended().await?;
-        asked.ended().await?;
+        let outcome = Outcome::of(asked.ended().await?);
         struck.leaves().await?;
         other.leaves().await?;
+        if let Some(told) = &self.told {
+            told.judge(&outcome)?;
+        }
+        if let Some(found) = &self.found {
+            // What a session that is over has claimed is not found before it is gone.
+            stage.nothing_is_left().await?;
+            let next = stage.other(&self.recipe).await?;
+            let answer = next.has_done(&found.look).await.context("a look")?;
+            found.judge(&outcome, &answer.value.unwrap_or_default())?;
+            next.leaves().await?;
+        }
         for operation in &self.after {
             let next = stage.other(&self.recipe).await?;
             let done = next.has_done(operation).await;

@@ -99,8 +99,8 @@ pub fn struck() -> BTreeSet<(&'static str, &'static str)> {
 /// Plays all under one fault, at the same time. Answers how many plays there were.
 ///
 /// # Errors
-/// If something that is exclusive was not, somebody waited for ever, or something is left; the error
-/// names all plays that failed.
+/// If something that is exclusive was not, what was acknowledged is not there once, somebody waited for
+/// ever, or something is left; the error names all plays that failed.
 ///
 /// # Cancellation
 /// The servers stay as they are: use another ground.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::asking::Asking;
 use super::claiming::{Forcing, plain};
 use super::gathering;
+use super::judging::whole;
 use super::party::{Operation, Recipe};
 use super::plays::Play;
 use super::transacting;
@@ -98,11 +99,13 @@ fn of_the_semaphore(plays: &mut Vec<Play>) {
     // Without the number in their settings: it changes.
     let resized = Recipe { name: "semaphore", config: json!({}) };
     let resize = |permits: u32| ("resize", json!({ "permits": permits }));
+    let free = [1, 2].map(|count| json!({ "permits": count, "available": count }));
     let asking = Asking::of(&resized, resize(2)).before(vec![resize(1)]);
+    let asking = asking.changes(plain("available"), whole, free);
     plays.push(asking.after(vec![resize(2), acquire()]).into());
 }
 
-/// Both kinds of queues.
+/// Both kinds of queues, and what is in each of them once its operations have put something in.
 fn of_queues(plays: &mut Vec<Play>) {
     let put = ("put", json!({ "data": "d" }));
     let put_all = ("put-all", json!({ "items": ["d", "e"] }));
@@ -110,33 +113,56 @@ fn of_queues(plays: &mut Vec<Play>) {
         arguments["priority"] = json!(-1);
         (name, arguments)
     };
-    of_a_queue(plays, "priority-queue", [put.clone(), put_all.clone()].map(urgent));
-    of_a_queue(plays, "queue", [put, put_all]);
+    let puts = [
+        (urgent(put.clone()), json!(["d", "a", "b", "c"])),
+        (urgent(put_all.clone()), json!(["d", "e", "a", "b", "c"])),
+    ];
+    of_a_queue(plays, "priority-queue", puts);
+    let puts = [(put, json!(["a", "b", "c", "d"])), (put_all, json!(["a", "b", "c", "d", "e"]))];
+    of_a_queue(plays, "queue", puts);
 }
 
-/// Three items are in the queue before, so that it is never empty.
-fn of_a_queue(plays: &mut Vec<Play>, name: &'static str, [put, put_all]: [Operation; 2]) {
+/// What was put in, of one item that was taken or of several.
+fn data(taken: &Value) -> Value {
+    match taken {
+        Value::Array(all) => all.iter().map(data).collect(),
+        one => one["data"].clone(),
+    }
+}
+
+/// Three items are in the queue before. What is in it afterwards, a consumer says that takes all of it:
+/// what is lost is not there, and what came in twice or was taken and came back is there too often.
+fn of_a_queue(plays: &mut Vec<Play>, name: &'static str, puts: [(Operation, Value); 2]) {
     let queue = Recipe { name, config: json!({}) };
     let once = Recipe { name, config: json!({ "delivery": "at-most-once" }) };
     let three = || vec![("put-all", json!({ "items": ["a", "b", "c"] }))];
     let two = || ("take-many", json!({ "max": 2 }));
-    let goes_on = || vec![put.clone(), plain("take")];
-    let asking = |recipe, asks| Asking::of(recipe, asks).before(three()).after(goes_on());
-    for asks in [put.clone(), put_all, plain("take"), two(), plain("length"), plain("peek")] {
-        plays.push(asking(&queue, asks).into());
+    let ask = |recipe: &Recipe, asks: Operation| Asking::of(recipe, asks).before(three());
+    let mut play = |asking: Asking, left: Value| {
+        let asking = asking.changes(plain("take-many"), data, [json!(["a", "b", "c"]), left]);
+        let goes_on = vec![("put", json!({ "data": "f" })), plain("take")];
+        plays.push(asking.after(goes_on).into());
+    };
+    let all = || json!(["a", "b", "c"]);
+    for (asks, left) in puts {
+        play(ask(&queue, asks), left);
     }
-    for asks in [plain("take"), two()] {
-        plays.push(asking(&once, asks).into());
-    }
-    for asks in ["ack", "reject"] {
-        for taking in [plain("take"), two()] {
-            plays.push(asking(&queue, plain(asks)).own(vec![taking]).into());
-        }
-    }
+    // What is claimed comes back.
+    play(ask(&queue, plain("take")).answers(data, json!("a")), all());
+    play(ask(&queue, two()).answers(data, json!(["a", "b"])), all());
+    play(ask(&queue, plain("reject")).own(vec![plain("take")]), all());
+    play(ask(&queue, plain("reject")).own(vec![two()]), all());
+    play(ask(&queue, plain("length")).answers(|told| told["items"].clone(), json!(3)), all());
+    play(ask(&queue, plain("peek")).answers(data, json!("a")), all());
+    // What is acknowledged, or taken at most once, does not.
+    play(ask(&queue, plain("ack")).own(vec![plain("take")]), json!(["b", "c"]));
+    play(ask(&queue, plain("ack")).own(vec![two()]), json!(["c"]));
+    play(ask(&once, plain("take")).answers(data, json!("a")), json!(["b", "c"]));
+    play(ask(&once, two()).answers(data, json!(["a", "b"])), json!(["c"]));
     // For another one, which has taken it: as the command of `wok hold` does.
     let item = |taken: &Value| json!({ "item": taken["path"], "fence": taken["fence"] });
     let before = [three(), vec![plain("take")]].concat();
-    plays.push(Asking::about(&queue, "ack-item", item).before(before).after(goes_on()).into());
+    play(Asking::about(&queue, "ack-item", item).before(before), json!(["b", "c"]));
 }
 
 fn of_the_election(plays: &mut Vec<Play>) {
@@ -165,6 +191,7 @@ fn of_those_who_gather(plays: &mut Vec<Play>) {
     let latch = Recipe { name: "count-down-latch", config: json!({ "count": 2 }) };
     let count = |id: &str| ("count-down", json!({ "id": id }));
     let remaining = Asking::of(&latch, plain("remaining")).before(vec![count("first")]);
+    let remaining = remaining.answers(whole, json!(1)).keeps(plain("remaining"), whole, json!(1));
     plays.push(remaining.after(vec![count("second"), plain("wait")]).into());
     plays.push(Play::new("double-barrier", "enter", gathering::entering));
     plays.push(Play::new("double-barrier", "leave", gathering::leaving));
@@ -173,14 +200,18 @@ fn of_those_who_gather(plays: &mut Vec<Play>) {
 fn of_the_counter(plays: &mut Vec<Play>) {
     plays.push(Play::new("counter", "add", gathering::adding));
     let counter = Recipe { name: "counter", config: json!({}) };
-    let add = || ("add", json!({ "by": 1 }));
+    let (add, get) = (|| ("add", json!({ "by": 1 })), || plain("get"));
     let swap = ("compare-and-set", json!({ "expected": 1, "value": 2 }));
-    for asks in [add(), swap, plain("get")] {
-        let asking = Asking::of(&counter, asks).before(vec![add()]);
-        plays.push(asking.after(vec![add(), plain("get")]).into());
+    for (asks, answer, value) in
+        [(add(), json!(2), 2), (swap, json!("set"), 2), (get(), json!(1), 1)]
+    {
+        let asking = Asking::of(&counter, asks).before(vec![add()]).answers(whole, answer);
+        let asking = asking.changes(get(), whole, [json!(1), json!(value)]);
+        plays.push(asking.after(vec![add(), get()]).into());
     }
 }
 
+/// The version of a value says how often it was written.
 fn of_the_configuration(plays: &mut Vec<Play>) {
     let settings = Recipe { name: "configuration", config: json!({}) };
     let set = |data: &str| ("set", json!({ "key": "a", "data": data, "expected": "any" }));
@@ -188,8 +219,20 @@ fn of_the_configuration(plays: &mut Vec<Play>) {
     let remove = || ("remove", json!({ "key": "a", "expected": "any" }));
     let wait = || ("wait", json!({ "after": 0 }));
     let all = || vec![set("three"), get(), plain("snapshot"), plain("observe"), wait(), remove()];
-    for asks in [set("two"), get(), remove(), plain("snapshot"), plain("observe"), wait()] {
-        plays.push(Asking::of(&settings, asks).before(vec![set("one")]).after(all()).into());
+    let first = || json!({ "data": "one", "version": 0 });
+    let second = json!({ "data": "two", "version": 1 });
+    let entries = json!([{ "key": "a", "data": "one", "version": 0 }]);
+    let ask = |asks: Operation| Asking::of(&settings, asks).before(vec![set("one")]);
+    for (asking, found) in [
+        (ask(set("two")).answers(|told| told["version"].clone(), json!(1)), second),
+        (ask(remove()), Value::Null),
+        (ask(get()).answers(whole, first()), first()),
+        (ask(plain("snapshot")).answers(|told| told["entries"].clone(), entries), first()),
+        (ask(plain("observe")), first()),
+        (ask(wait()), first()),
+    ] {
+        let asking = asking.changes(get(), whole, [first(), found]);
+        plays.push(asking.after(all()).into());
     }
 }
 
