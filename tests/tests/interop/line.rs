@@ -20,6 +20,21 @@ impl Line {
         Ok(Line { contest, path: zookeeper::unique_path(), admin })
     }
 
+    /// The same with children that are no contenders'.
+    async fn littered(contest: Contest) -> Result<Line> {
+        let line = Line::new(contest).await?;
+        litter(&line.admin, &line.path, &[contest.infix]).await?;
+        Ok(line)
+    }
+
+    /// All of them in this order, each behind the one before it.
+    async fn play(&self, parties: &mut [&mut Party]) -> Result<()> {
+        for (ahead, party) in parties.iter_mut().enumerate() {
+            self.join(party, ahead).await?;
+        }
+        self.take_turns(parties).await
+    }
+
     /// Has `party` go to the end of the line, in which `ahead` stand before it, and waits until it
     /// stands there.
     pub(crate) async fn join(&self, party: &mut Party, ahead: usize) -> Result<()> {
@@ -69,11 +84,30 @@ impl Line {
 
 /// All of them in this order, each behind the one before it.
 pub(crate) async fn check(contest: Contest, parties: &mut [&mut Party]) -> Result<()> {
-    let line = Line::new(contest).await?;
-    for (ahead, party) in parties.iter_mut().enumerate() {
-        line.join(party, ahead).await?;
+    Line::new(contest).await?.play(parties).await
+}
+
+/// The same where there are children that are no contenders' as well.
+pub(crate) async fn check_littered(contest: Contest, parties: &mut [&mut Party]) -> Result<()> {
+    Line::littered(contest).await?.play(parties).await
+}
+
+/// Makes children that are no contenders': one of another name, and for each infix two that have no counter
+/// behind it, as ZooKeeper writes one.
+///
+/// kazoo looks for names that end with an infix and ten digits, and passes over all others. Curator sorts
+/// all children by what stands behind the infix, or by the whole name, and takes who is first there for the
+/// holder: a child that comes before the digits, such as `-note`, would have its clients wait for ever.
+/// These come behind them.
+pub(crate) async fn litter(admin: &Admin, directory: &str, infixes: &[&str]) -> Result<()> {
+    let mut names = vec!["a note".to_owned()];
+    for infix in infixes {
+        names.extend([format!("note{infix}99"), format!("note{infix}ten")]);
     }
-    line.take_turns(parties).await
+    for name in names {
+        admin.create(&format!("{directory}/{name}"), b"of somebody else").await?;
+    }
+    Ok(())
 }
 
 /// The sessions that have a watch on `path`.

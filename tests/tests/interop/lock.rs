@@ -2,16 +2,18 @@
 
 use anyhow::Result;
 
-use crate::line::{Line, check};
+use crate::line::{Line, check, check_littered};
 use crate::party::{Contest, Party};
 
 const CURATOR: Contest = Contest {
     wok: ["lock", "acquire"],
     format: "curator",
+    infix: "-lock-",
     ask: "lock acquire {path} curator",
     give_back: "lock release",
 };
-const KAZOO: Contest = Contest { format: "kazoo", ask: "lock acquire {path} kazoo", ..CURATOR };
+const KAZOO: Contest =
+    Contest { format: "kazoo", infix: "__lock__", ask: "lock acquire {path} kazoo", ..CURATOR };
 
 #[tokio::test]
 async fn the_lock_is_handed_from_wok_to_curator_and_back() -> Result<()> {
@@ -40,6 +42,16 @@ async fn wok_curator_and_kazoo_stand_in_one_line_in_any_order() -> Result<()> {
         check(CURATOR, &mut line).await?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn children_that_are_no_contenders_are_in_nobodys_way_to_the_lock() -> Result<()> {
+    let [mut first, mut last] = [Party::wok(), Party::wok()];
+    let (mut curator, mut kazoo) = (Party::curator().await?, Party::kazoo().await?);
+    check_littered(CURATOR, &mut [&mut first, &mut curator, &mut last, &mut kazoo]).await?;
+    check_littered(CURATOR, &mut [&mut curator, &mut first]).await?;
+    check_littered(KAZOO, &mut [&mut first, &mut kazoo, &mut last]).await?;
+    check_littered(KAZOO, &mut [&mut kazoo, &mut first]).await
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ pub(crate) struct Contest {
     pub(crate) wok: [&'static str; 2],
     /// The module's `format`.
     pub(crate) format: &'static str,
+    /// What stands before the counter in a contender's name.
+    pub(crate) infix: &'static str,
     /// A peer's command that waits, with `{path}` where the directory is to be named.
     pub(crate) ask: &'static str,
     /// A peer's command that gives it back.

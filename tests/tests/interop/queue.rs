@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use wok_tests::admin::Admin;
 use wok_tests::peers::Peer;
 use wok_tests::process::Program;
 use wok_tests::zookeeper;
@@ -34,17 +35,22 @@ async fn take(path: &str, layout: &str) -> Result<String> {
 /// Each puts in for both, and each takes what the other has put in, in one order.
 async fn check_both_ways(mut peer: Peer, layout: &str, get: &str) -> Result<()> {
     let path = zookeeper::unique_path();
+    put_and_take(&path, &mut peer, layout, get).await?;
+    assert_eq!(wok(&path, layout, &["length"]).await?["items"], 0, "nothing else is in there");
+    Ok(())
+}
+
+async fn put_and_take(path: &str, peer: &mut Peer, layout: &str, get: &str) -> Result<()> {
     let items = format!("{path}/items");
-    wok(&path, layout, &["put", "data=a"]).await?;
+    wok(path, layout, &["put", "data=a"]).await?;
     peer.call(&format!("queue put {items} b")).await?;
-    wok(&path, layout, &["put-all", "items=[\"c\", \"d\"]"]).await?;
+    wok(path, layout, &["put-all", "items=[\"c\", \"d\"]"]).await?;
     peer.call(&format!("queue put {items} e")).await?;
     assert_eq!(peer.call(&format!("queue {get} {items}")).await?, "a");
-    assert_eq!(take(&path, layout).await?, "b");
+    assert_eq!(take(path, layout).await?, "b");
     assert_eq!(peer.call(&format!("queue {get} {items}")).await?, "c");
-    assert_eq!(take(&path, layout).await?, "d");
-    assert_eq!(take(&path, layout).await?, "e");
-    assert_eq!(wok(&path, layout, &["length"]).await?["items"], 0, "nothing else is in there");
+    assert_eq!(take(path, layout).await?, "d");
+    assert_eq!(take(path, layout).await?, "e");
     Ok(())
 }
 
@@ -91,6 +97,50 @@ async fn wok_and_kazoo_put_into_one_queue_and_take_from_it() -> Result<()> {
     check_at_once(kazoo().await?, "kazoo", "get").await
 }
 
+/// Children that are no items', of which the peer takes some for items all the same: they come behind all
+/// that are, and wok leaves them to it.
+async fn check_littered(
+    mut peer: Peer,
+    layout: &str,
+    [get, poll]: [&str; 2],
+    names: [&str; 3],
+    taken: &[&str],
+) -> Result<()> {
+    let path = zookeeper::unique_path();
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    for name in names {
+        let data = name.replace(' ', "-");
+        admin.create(&format!("{path}/items/{name}"), data.as_bytes()).await?;
+    }
+    put_and_take(&path, &mut peer, layout, get).await?;
+    let there = admin.children(&format!("{path}/items")).await?;
+    let all = BTreeSet::from(names.map(str::to_owned));
+    assert_eq!(there.into_iter().collect::<BTreeSet<_>>(), all, "what is no item stays");
+    assert_eq!(wok(&path, layout, &["peek"]).await?, Value::Null, "wok sees no item");
+    for expected in taken.iter().chain(&[""]) {
+        assert_eq!(peer.call(&format!("queue {poll} {path}/items")).await?, *expected);
+    }
+    Ok(())
+}
+
+/// Curator takes whatever begins with `qn-`, and passes over everything else.
+#[tokio::test]
+async fn wok_and_curator_pass_over_children_that_are_no_items() -> Result<()> {
+    let names = ["a note", "entry-100-0000000000", "qn-ten"];
+    let (peer, layout) = (curator().await?, "curator-simple");
+    check_littered(peer, layout, ["take", "poll"], names, &["qn-ten"]).await
+}
+
+/// kazoo takes whatever there is, sorted as text. So a child such as `a note` would come to it first, and
+/// these come last.
+#[tokio::test]
+async fn wok_passes_over_children_that_are_no_items_and_kazoo_takes_them_last() -> Result<()> {
+    let names = ["entry-100-ten", "qn-0000000000", "z note"];
+    let (peer, layout) = (kazoo().await?, "kazoo");
+    let taken = ["entry-100-ten", "qn-0000000000", "z-note"];
+    check_littered(peer, layout, ["get", "get"], names, &taken).await
+}
+
 #[tokio::test]
 async fn kazoos_priorities_come_first_for_wok_as_well() -> Result<()> {
     let (path, mut kazoo) = (zookeeper::unique_path(), kazoo().await?);
@@ -109,7 +159,7 @@ async fn a_consumer_of_wok_that_waits_is_woken_by_what_curator_puts_in() -> Resu
     let server = zookeeper::shared().await;
     let waiting = program(&path, "curator-simple", false, &["take"])?;
     let waiting = waiting.args(["--connect", server.address()]).start()?;
-    let admin = wok_tests::admin::Admin::connect(server.address()).await?;
+    let admin = Admin::connect(server.address()).await?;
     let stands = |line: &[String]| line.len() == 1;
     admin.wait_children(&format!("{path}/consumers"), "a place in line", stands).await?;
     curator.call(&format!("queue put {path}/items a")).await?;

@@ -8,7 +8,7 @@ use wok_tests::patience::eventually;
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
-use crate::line::watchers;
+use crate::line::{litter, watchers};
 use crate::party::{Contest, Party};
 
 /// To read, as each client calls it; and to write.
@@ -19,16 +19,18 @@ struct Modes {
 }
 
 impl Modes {
-    const fn of(format: &'static str) -> Self {
+    const fn of(format: &'static str, [reads, writes]: [&'static str; 2]) -> Self {
         let give_back = "read-write-lock release";
         let read = Contest {
             wok: ["read-write-lock", "acquire-read"],
             format,
+            infix: reads,
             ask: "read-write-lock acquire-read {path}",
             give_back,
         };
         let write = Contest {
             wok: ["read-write-lock", "acquire-write"],
+            infix: writes,
             ask: "read-write-lock acquire-write {path}",
             ..read
         };
@@ -36,8 +38,8 @@ impl Modes {
     }
 }
 
-const CURATOR: Modes = Modes::of("curator");
-const KAZOO: Modes = Modes::of("kazoo");
+const CURATOR: Modes = Modes::of("curator", ["__READ__", "__WRIT__"]);
+const KAZOO: Modes = Modes::of("kazoo", ["__rlock__", "__lock__"]);
 
 async fn peer(modes: Modes) -> Result<Party> {
     match modes.read.format {
@@ -56,6 +58,13 @@ impl Line {
     async fn new() -> Result<Self> {
         let admin = Admin::connect(zookeeper::shared().await.address()).await?;
         Ok(Line { path: zookeeper::unique_path(), admin })
+    }
+
+    /// The same with children that are no contenders'.
+    async fn littered(modes: Modes) -> Result<Self> {
+        let line = Line::new().await?;
+        litter(&line.admin, &line.path, &[modes.read.infix, modes.write.infix]).await?;
+        Ok(line)
     }
 
     /// Goes to the end of the line and is admitted at once.
@@ -97,13 +106,14 @@ impl Line {
         .await
     }
 
-    /// The contenders by their counters, the first in line first.
+    /// The contenders by their counters, the first in line first. What has no counter is no contender's.
     async fn names(&self) -> Result<Vec<String>> {
         let counter = |name: &String| name[name.len().saturating_sub(10)..].to_owned();
         let mut names = match self.admin.stat(&self.path).await? {
             Some(_) => self.admin.children(&self.path).await?,
             None => Vec::new(),
         };
+        names.retain(|name| counter(name).bytes().all(|byte| byte.is_ascii_digit()));
         names.sort_by_key(counter);
         Ok(names)
     }
@@ -111,7 +121,10 @@ impl Line {
 
 /// Readers of both kinds together, a writer behind them, a reader behind that.
 async fn check(modes: Modes, parties: [&mut Party; 4]) -> Result<()> {
-    let line = Line::new().await?;
+    check_in(&Line::new().await?, modes, parties).await
+}
+
+async fn check_in(line: &Line, modes: Modes, parties: [&mut Party; 4]) -> Result<()> {
     let [first, second, writer, last] = parties;
     line.enters(first, modes.read).await?;
     line.enters(second, modes.read).await?;
@@ -145,6 +158,19 @@ async fn readers_of_wok_and_kazoo_hold_together_and_writers_of_both_wait() -> Re
     let [mut wok, mut woks_other] = [Party::wok(), Party::wok()];
     check(KAZOO, [&mut wok, &mut one, &mut woks_other, &mut other]).await?;
     check(KAZOO, [&mut one, &mut wok, &mut other, &mut woks_other]).await
+}
+
+#[tokio::test]
+async fn children_that_are_no_contenders_keep_neither_readers_nor_writers_out() -> Result<()> {
+    for modes in [CURATOR, KAZOO] {
+        let [mut one, mut other] = [peer(modes).await?, peer(modes).await?];
+        let [mut wok, mut woks_other] = [Party::wok(), Party::wok()];
+        let line = Line::littered(modes).await?;
+        check_in(&line, modes, [&mut wok, &mut one, &mut woks_other, &mut other]).await?;
+        let line = Line::littered(modes).await?;
+        check_in(&line, modes, [&mut one, &mut wok, &mut other, &mut woks_other]).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]
