@@ -5,11 +5,13 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -26,6 +28,10 @@ import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.framework.recipes.queue.SimpleDistributedQueue;
 import org.apache.curator.framework.recipes.shared.SharedCount;
+import org.apache.curator.framework.recipes.shared.SharedCountListener;
+import org.apache.curator.framework.recipes.shared.SharedCountReader;
+import org.apache.curator.framework.recipes.shared.VersionedValue;
+import org.apache.curator.framework.state.ConnectionState;
 import org.apache.curator.retry.RetryForever;
 import org.apache.curator.retry.RetryNTimes;
 
@@ -60,6 +66,7 @@ final class Peer {
                     "multi-lock", new MultiLock(client),
                     "read-write-lock", new ReadWriteLock(client),
                     "semaphore", new Semaphore(client),
+                    "shared-count", new Count(client),
                     "election", new Election(client),
                     "counter", new Counter(client),
                     "barrier", new Barrier(client),
@@ -249,6 +256,63 @@ final class Peer {
                 default:
                     throw unknown(operation);
             }
+        }
+    }
+
+    /**
+     * {@code open <path>}, which answers the number; {@code await}, which answers the number that a
+     * listener is told; {@code set <number>}; and {@code try-set <number>} at the version that was
+     * opened, which answers {@code set} or {@code refused}.
+     */
+    private static final class Count implements Recipe {
+        private final CuratorFramework client;
+        private final BlockingQueue<Integer> told = new LinkedBlockingQueue<>();
+        private SharedCount count;
+        private VersionedValue<Integer> opened;
+
+        Count(CuratorFramework client) {
+            this.client = client;
+        }
+
+        @Override
+        public String call(String operation, List<String> arguments) throws Exception {
+            switch (operation) {
+                case "open":
+                    if (count != null) {
+                        count.close();
+                    }
+                    told.clear();
+                    // The seed is stored only where there is no such znode.
+                    count = new SharedCount(client, arguments.get(0), 1);
+                    count.addListener(listener());
+                    count.start();
+                    opened = count.getVersionedValue();
+                    return opened.getValue().toString();
+                case "await":
+                    return told.take().toString();
+                case "set":
+                    count.setCount(Integer.parseInt(arguments.get(0)));
+                    return "";
+                case "try-set":
+                    boolean isSet = count.trySetCount(opened, Integer.parseInt(arguments.get(0)));
+                    return isSet ? "set" : "refused";
+                default:
+                    throw unknown(operation);
+            }
+        }
+
+        private SharedCountListener listener() {
+            return new SharedCountListener() {
+                @Override
+                public void countHasChanged(SharedCountReader reader, int number) {
+                    told.add(number);
+                }
+
+                @Override
+                public void stateChanged(CuratorFramework framework, ConnectionState state) {
+                    // The number is looked at, whatever becomes of the connection.
+                }
+            };
         }
     }
 
