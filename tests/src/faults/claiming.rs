@@ -35,7 +35,9 @@ impl Holding {
         if let Some(meanwhile) = meanwhile {
             meanwhile.ended().await?;
         }
-        ensure!(!(next.holds() && struck.holds() && next.holds()), "two hold at the same time");
+        // Asked before and after the other one, so that it held when the other one was asked.
+        let both_hold = next.holds() && struck.holds() && next.holds();
+        ensure!(!both_hold, "two hold at the same time");
         struck.leaves().await?;
         next.until_it_holds_after(&struck).await.context("the next")?;
         waiting.done().await?;
