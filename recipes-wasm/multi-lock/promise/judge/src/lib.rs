@@ -18,6 +18,7 @@
 //! | W1 | `waits` | one that nobody is ahead of goes on waiting, or is turned away without a fault |
 //! | W2 | `lock` | somebody is granted a lock though it was never first in the line of that lock |
 //! | W3 | `waits` | `try-acquire` waits, or names a lock that nobody had |
+//! | C1 | `lines` | `contenders` answers a line of that lock that stood so at no moment: with others in it, in another order, with another one first, or with another owner |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one contender, or one that waits asks the ensemble again and again |
 
 mod lens;
@@ -31,9 +32,9 @@ mod tests;
 
 use serde_json::Value;
 use wok_judge::history::{Entry, What};
-use wok_judge::people::Call;
+use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, herd, leftovers};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, herd, leftovers, lines};
 
 use lens::Grants;
 
@@ -66,6 +67,7 @@ impl Judge for MultiLockJudge {
         ("W1", "one that nobody is ahead of is granted its locks, and nobody is turned away"),
         ("W2", "a wait succeeds only after the contender was first in line, for each lock"),
         ("W3", "an attempt does not wait, and names a lock that it could not have"),
+        ("C1", "`contenders` answers the line of a lock, and who is first in it, as at one moment"),
         ("H1", "one release wakes one waiter of each lock, and a waiter does not poll"),
     ];
 
@@ -89,8 +91,19 @@ impl Judge for MultiLockJudge {
         leftovers::check(&case, "M7", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);
+        let line_of = |person: &Person<'_>, call: &Call<'_>| line_of(&case, person, call);
+        lines::check_of(&case, "C1", "is-first", line_of, &mut found);
         first_of_each(found)
     }
+}
+
+/// The directory of the lock whose line a call asks for.
+fn line_of(case: &Case<'_>, person: &Person<'_>, call: &Call<'_>) -> Option<String> {
+    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
+        return None;
+    };
+    let name = arguments.get("name").and_then(Value::as_str)?;
+    Some([person.mount.trim_end_matches('/'), "/", name].concat())
 }
 
 /// The names that a call asks for, in their order.

@@ -394,6 +394,46 @@ fn w3_a_lock_that_nobody_had_was_not_busy() {
     check(&it, "W3");
 }
 
+/// Participant 3 is told of those in the line of `a`, the first of them as such.
+fn tells(it: &mut Locks, those: &[u32]) {
+    let told = those.iter().enumerate().map(|(place, who)| {
+        let path = it.path(*who, "a").replace(MOUNT, "");
+        json!({ "path": path, "owner": "", "is-first": place == 0 })
+    });
+    let told: Vec<Value> = told.collect();
+    it.story.invoke_with(3, "contenders", json!({ "name": "a" })).answer_value(3, json!(told));
+}
+
+#[test]
+fn c1_a_line_that_a_lock_had_is_told_and_no_other() {
+    for (those, is_so) in
+        [(&[][..], true), (&[1], true), (&[1, 2], true), (&[2], false), (&[2, 1], false)]
+    {
+        let mut it = Locks::new();
+        it.take(1, &["a", "b"]).ask(2, &["a"]).stand(2, "a");
+        tells(&mut it, those);
+        assert_breaks(&verdict(&it.story.entries), if is_so { &[] } else { &["C1"] });
+    }
+}
+
+#[test]
+fn c1_the_line_of_another_lock_another_owner_and_another_one_first_are_rejected() {
+    let wrong =
+        [("path", "b", json!("")), ("owner", "a", json!("me")), ("is-first", "a", json!(false))];
+    for (key, name, value) in wrong {
+        let mut it = Locks::new();
+        it.take(1, &["a", "b"]);
+        let path = it.path(1, name).replace(MOUNT, "");
+        let mut told = json!({ "path": path, "owner": "", "is-first": true });
+        if key != "path" {
+            told[key] = value;
+        }
+        let asked = json!({ "name": "a" });
+        it.story.invoke_with(3, "contenders", asked).answer_value(3, json!([told]));
+        check(&it, "C1");
+    }
+}
+
 #[test]
 fn h1_one_that_asks_again_and_again_is_rejected() {
     let mut it = Locks::new();

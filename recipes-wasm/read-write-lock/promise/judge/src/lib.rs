@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | M1 | `grants` | a grant's fence is not the `czxid` of the participant's own contender, or its turn was over before it was asked for |
 //! | R1 | `exclusion`, `beliefs` | the ensemble's log has a writer beside another owner, or somebody believes to hold what has gone to one that it cannot hold beside |
-//! | R2 | `modes` | a reader is made a writer or stands in line as one, or a downgrade leaves the writer's place in line |
+//! | R2 | `modes` | a reader is made a writer or stands in line as one, a downgrade leaves the writer's place in line, or a grant is for something else than was asked for |
 //! | M3 | `exclusion` | the guarded resource takes a lower fence after a higher one, refuses one that is not lower, or is shown one that was never granted |
 //! | M4 | `grants` | a fence is not higher than those of all before that it excludes |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone |
@@ -17,7 +17,7 @@
 //! | V3 | `revoking` | one that was asked is forced before its time |
 //! | V4 | `revoking` | a request leaves no word of whose the znode is |
 //! | V5 | `revoking` | a `revoke` is answered what is not so |
-//! | C1 | `lines` | `contenders` answers a line that stood so at no moment: with others in it, in another order, with other holders, or with another owner |
+//! | C1 | `lines` | `contenders` answers a line that stood so at no moment: with others in it, in another order, with other holders, with another owner, or for something else |
 //! | H1 | `herd`, `polling` | one deletion wakes more than the readers that wait for a writer or one writer, or one that waits asks the ensemble again and again |
 
 mod modes;
@@ -55,7 +55,10 @@ impl Judge for ReadWriteLockJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         ("M1", "a grant is the participant's own contender, by its czxid, in its turn in time"),
         ("R1", "no writer owns beside anybody, by the ensemble's log and by what is believed"),
-        ("R2", "a downgrade keeps the place in line, and an upgrade is refused at once"),
+        (
+            "R2",
+            "a downgrade keeps the place in line, an upgrade is refused at once, and a grant is for what was asked",
+        ),
         ("M3", "the guarded resource takes no fence that is lower than one before"),
         ("M4", "a fence is higher than those of all before that it excludes"),
         ("M5", "nobody goes on believing to hold what is long gone"),
@@ -95,6 +98,7 @@ impl Judge for ReadWriteLockJudge {
         beliefs::check(&case, "R1", "M5", &mut found);
         modes::check_upgrades(&case, "R2", &mut found);
         modes::check_downgrades(&case, "R2", &mut found);
+        modes::check_grants(&case, "R2", &mut found);
         turns::check_turns(&case, "W1", &mut found);
         let revoking = Revoking::of(&case);
         let is_refused = |call: &Call<'_>| modes::crosses(&case, call) || revoking.was_forced(call);

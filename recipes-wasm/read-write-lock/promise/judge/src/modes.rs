@@ -119,6 +119,30 @@ pub(super) fn check_downgrades(case: &Case<'_>, id: &'static str, found: &mut Ve
     }
 }
 
+/// R2 of grants: each says that it is for what its call asks for, and is by a contender that is there for
+/// that.
+pub(super) fn check_grants(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls() {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let asked = match call.operation {
+            "acquire-read" | "try-acquire-read" | "downgrade" => "read",
+            "acquire-write" | "try-acquire-write" => "write",
+            _ => continue,
+        };
+        let Some(told) = value.get("mode").and_then(|mode| mode.as_str()) else { continue };
+        let created = value.get("fence").and_then(fence_of).and_then(|it| i64::try_from(it).ok());
+        let by = created.and_then(|czxid| case.truth.created_by(czxid).next());
+        let is_for = |by: &Contender<'_>| if by.is_shared { "read" } else { "write" };
+        if told == asked && by.is_none_or(|by| is_for(by) == asked) {
+            continue;
+        }
+        let (who, operation) = (call.who, call.operation);
+        let sentence = format!("the `{operation}` of participant {who} was answered {value}");
+        let violation = Violation::new(id, answered.at, sentence);
+        found.push(violation.involving([call.invoked.at]).by([who]));
+    }
+}
+
 /// What is wrong with a downgrade from one contender to another.
 fn wrong(before: Option<&Contender<'_>>, new: Option<&Contender<'_>>) -> Option<String> {
     let Some(before) = before else { return Some("it held nothing".to_owned()) };

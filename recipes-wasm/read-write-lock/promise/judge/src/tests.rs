@@ -412,11 +412,44 @@ fn c1_readers_beside_each_other_are_told_as_holders_and_a_writer_behind_them_is_
     {
         let mut story = Story::new();
         story.reads(1, 0).reads(2, 1).writes(3, 2);
-        let told = [(1, true), (2, of_reader), (3, of_writer)].map(|(who, is_holder)| {
+        let told = [(1, "read", true), (2, "read", of_reader), (3, "write", of_writer)];
+        let told = told.map(|(who, mode, is_holder)| {
             let path = story.contender(who).replace(MOUNT, "");
-            json!({ "path": path, "owner": "", "mode": "read", "is-holder": is_holder })
+            json!({ "path": path, "owner": "", "mode": mode, "is-holder": is_holder })
         });
         story.join(4, 1).invoke(4, "contenders").answer_value(4, json!(told));
+        assert_breaks(&judge(&story), expected);
+    }
+}
+
+#[test]
+fn c1_what_each_of_a_line_wants_is_told() {
+    for (mode, expected) in [("write", &[][..]), ("read", &["C1"])] {
+        let mut story = Story::new();
+        story.reads(1, 0).writes(2, 1);
+        let told = [(1, "read", true), (2, mode, false)].map(|(who, mode, is_holder)| {
+            let path = story.contender(who).replace(MOUNT, "");
+            json!({ "path": path, "owner": "", "mode": mode, "is-holder": is_holder })
+        });
+        story.invoke(3, "contenders").answer_value(3, json!(told));
+        assert_breaks(&judge(&story), expected);
+    }
+}
+
+#[test]
+fn r2_a_grant_says_what_was_asked_for_and_what_its_contender_is_for() {
+    for (asked, kind, mode, expected) in [
+        ("acquire-read", READ, "read", &[][..]),
+        ("acquire-write", WRITE, "write", &[]),
+        ("acquire-read", READ, "write", &["R2"]),
+        ("acquire-read", WRITE, "read", &["R2"]),
+        ("acquire-read", WRITE, "write", &["R2"]),
+    ] {
+        let mut story = Story::new();
+        story.invoke(1, asked).stand_as(1, kind, 0).told(1);
+        let (path, fence) = (story.contender(1).replace(MOUNT, ""), story.fence(1));
+        let value = json!({ "path": path, "fence": fence, "mode": mode });
+        story.answer(1, Outcome::Ok { value, holds: true });
         assert_breaks(&judge(&story), expected);
     }
 }

@@ -10,9 +10,11 @@
 //! | M6 | `permits` | leases are created by somebody who is not the first in the queue |
 //! | M7 | `leftovers` | a place or a lease outlives the call that it was made for, or its release |
 //! | W1 | `turns` | the first in the queue stays blocked though enough permits are free, or one is turned away without a reason |
+//! | C1 | `contenders` | `contenders` answers leases or a queue that were so at no moment, the queue as of before the leases, or another owner |
 //! | H1 | `herd`, `crowd` | the deletion of a place wakes more than one that waits, somebody who is not the first in the queue looks at the leases, or one that waits asks the ensemble again and again |
 
 mod answers;
+mod contenders;
 mod crowd;
 mod grants;
 mod leftovers;
@@ -70,6 +72,7 @@ impl Judge for SemaphoreJudge {
             "W1",
             "the first in the queue gets its permits once they are free, or there are more of them",
         ),
+        ("C1", "`contenders` answers the leases as they were, and behind them the queue"),
         (
             "H1",
             "one that goes wakes one waiter, and only the first in the queue looks at the leases",
@@ -96,6 +99,7 @@ impl Judge for SemaphoreJudge {
         turns::check_refusals(&case, &semaphores, self.stated, "W1", &mut found);
         leftovers::check(&case, &semaphores, "M7", &mut found);
         wok_judge::leftovers::check(&case, "M7", &mut found);
+        contenders::check(&case, "C1", &mut found);
         herd::check(&case, "H1", &mut found);
         crowd::check(&case, "H1", &mut found);
         first_of_each(found)

@@ -247,6 +247,11 @@ pub(super) fn is_queue_of(path: &str, directory: &str) -> bool {
     split(path) == Some((directory, QUEUE))
 }
 
+/// Whether a path is that of the leases of a semaphore.
+pub(super) fn is_leases_of(path: &str, directory: &str) -> bool {
+    split(path) == Some((directory, LEASES))
+}
+
 /// How many permits the data say that there are: four bytes.
 pub(super) fn number(data: &[u8]) -> Option<u64> {
     <[u8; 4]>::try_from(data).ok().map(|bytes| u64::from(u32::from_be_bytes(bytes)))
