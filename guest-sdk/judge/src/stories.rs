@@ -419,7 +419,8 @@ pub fn good_election() -> Story {
     story.hold(2).write(2, true);
     let (path, fence) = (story.contender(2), story.fence(2));
     story.watch(3, 2).news(3, fence).invoke(3, "leader");
-    let value = json!({ "path": path, "fence": fence.to_string() });
+    let path = path.replace(MOUNT, "");
+    let value = json!({ "path": path, "fence": fence.to_string(), "owner": "" });
     story.answer_value(3, value).push(What::Calm);
     story.volunteer(1, 2).watch(1, 2).wait(60_000).give_up(1, "resign").give_up(2, "resign");
     for participant in 1..=3 {

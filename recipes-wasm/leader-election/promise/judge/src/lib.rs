@@ -5,10 +5,13 @@
 //! | E1 | `grants`, `exclusion` | two lead, a grant is not the leader's own, or terms do not grow |
 //! | E2 | `beliefs` | a leader is not told that it leads no more before another does |
 //! | E3 | `turns`, `beliefs` | nobody takes the lead that is free, or one whose znode is gone keeps it |
-//! | E4 | `observers` | an observer is told of a leader that never was, or goes back to an earlier one |
+//! | E4 | `observers`, `answers` | an observer is told of a leader that never was, by another path or owner than its own, or goes back to an earlier one; or `leader` and `observe` answer one that led at no moment of the call, or none though somebody led all the time |
+//! | E5 | `announcements`, `answers` | an announcement is written by one that does not lead, `announce` is answered and it does not stand, or `leader` answers one that the leader had not made at any moment of the call |
 //! | W2 | `grants` | somebody leads though it was never first in line, or is told a fence that is not its own |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one candidate, or one that waits asks the ensemble again and again |
 
+mod announcements;
+mod answers;
 mod observers;
 
 #[cfg(test)]
@@ -20,6 +23,8 @@ use wok_judge::{
     Case, Judge, Promise, Stay, Violation, beliefs, exclusion, first_of_each, grants, herd,
     polling, turns,
 };
+
+use announcements::Announcements;
 
 /// One leader at a time.
 const ELECTION: Promise = Promise {
@@ -41,6 +46,7 @@ impl Judge for ElectionJudge {
         ("E2", "a leader is told that it leads no more before another does"),
         ("E3", "the first in line leads, and a leader whose candidate is gone steps down"),
         ("E4", "what observers are told is a part of the true sequence of leaders"),
+        ("E5", "what a leader announces is written in its term, and is told of its term alone"),
         ("W2", "nobody leads before it was first in line, or is told a fence that is not its own"),
         ("H1", "one resignation wakes one candidate, and a candidate that waits does not poll"),
     ];
@@ -62,6 +68,10 @@ impl Judge for ElectionJudge {
         turns::check_turns(&case, "E3", &mut found);
         turns::check_refusals(&case, "E3", &mut found);
         observers::check(&case, "E4", &mut found);
+        let announcements = Announcements::of(history);
+        answers::check(&case, &announcements, "E4", "E5", &mut found);
+        announcements.check_writes(&case, "E5", &mut found);
+        announcements.check_calls(&case, "E5", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);
         first_of_each(found)

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wok_judge::history::{Entry, Outcome, Told, What};
+use wok_judge::history::{Change, Data, Entry, Outcome, ParticipantId, Told, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
 };
-use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, good_election, good_lock};
+use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, good_election, good_lock, session};
 use wok_judge::{Judge, Violation};
 
 use crate::ElectionJudge;
-
-const NOTHING: Outcome = Outcome::Ok { value: Value::Null, holds: false };
 
 fn verdict(history: &[Entry]) -> Vec<Violation> {
     ElectionJudge.verdict(history)
@@ -126,6 +124,135 @@ fn e4_a_leader_that_never_was_is_rejected() {
     check(story.news(3, fence).give_up(1, "resign").hold(2), "E4");
 }
 
+/// What `leader` tells of a participant.
+fn term(story: &Story, who: ParticipantId) -> Value {
+    let path = story.contender(who).replace(MOUNT, "");
+    json!({ "path": path, "fence": story.fence(who), "owner": "", "announcement": null })
+}
+
+/// One leads, and another one stands behind it.
+fn led() -> Story {
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).volunteer(2, 1).watch(2, 1);
+    story
+}
+
+#[test]
+fn e4_who_led_at_a_moment_that_a_server_behind_may_show_is_answered_and_nobody_else() {
+    for operation in ["leader", "observe"] {
+        let mut story = led();
+        let leader = term(&story, 1);
+        story.invoke(3, operation).answer_value(3, leader);
+        assert_eq!(judge(&story), []);
+        // A server that is behind has no candidate yet.
+        let mut story = led();
+        story.invoke(3, operation).answer_value(3, Value::Null);
+        assert_eq!(judge(&story), []);
+        let mut story = led();
+        let next = term(&story, 2);
+        story.invoke(3, operation).answer_value(3, next);
+        check(&story, "E4");
+    }
+}
+
+#[test]
+fn e4_nobody_and_a_leader_of_before_are_not_answered_once_the_own_session_has_written_since() {
+    let mut story = led();
+    story.invoke(2, "leader").answer_value(2, Value::Null);
+    check(&story, "E4");
+    let mut story = led();
+    let before = term(&story, 1);
+    story.give_up(1, "resign").hold(2).volunteer(3, 2).watch(3, 2);
+    story.invoke(3, "leader").answer_value(3, before);
+    check(&story, "E4");
+}
+
+#[test]
+fn e4_a_leader_by_another_path_or_owner_is_rejected() {
+    for key in ["path", "owner"] {
+        let mut story = led();
+        let mut leader = term(&story, 1);
+        leader[key] = json!("somebody");
+        story.invoke(3, "leader").answer_value(3, leader);
+        check(&story, "E4");
+        let mut story = led();
+        let fence = ("fence".to_owned(), story.fence(1).to_string());
+        let detail = BTreeMap::from([fence, (key.to_owned(), "somebody".to_owned())]);
+        story.tell(3, Told::Emitted { event: "leader-changed".to_owned(), detail });
+        check(&story, "E4");
+    }
+}
+
+/// The data of an announcement of a participant's.
+fn announcement(story: &Story, who: ParticipantId, text: &str) -> Change {
+    let path = format!("{MOUNT}/announcement");
+    let name = story.contender(who).replace(&format!("{MOUNT}/"), "");
+    let data = Data::from(format!("{name}\n{text}").into_bytes());
+    Change::Created { path, ephemeral_owner: session(who), data }
+}
+
+/// It announces, and is answered.
+fn announce(story: &mut Story, who: ParticipantId, text: &str) {
+    let made = announcement(story, who, text);
+    story.invoke_with(who, "announce", json!({ "data": text }));
+    story
+        .commit(session(who), vec![made])
+        .answer(who, Outcome::Ok { value: Value::Null, holds: true });
+}
+
+#[test]
+fn e5_an_announcement_is_told_of_the_term_that_it_was_made_in() {
+    for (told, expected) in [
+        (json!("here"), &[][..]),
+        // A server that is behind does not have it yet.
+        (Value::Null, &[]),
+        (json!("there"), &["E5"]),
+    ] {
+        let mut story = led();
+        announce(&mut story, 1, "here");
+        let mut leader = term(&story, 1);
+        leader["announcement"] = told.clone();
+        story.invoke(3, "leader").answer_value(3, leader);
+        assert_breaks(&judge(&story), expected);
+        // That of the leader before is still there.
+        let mut story = led();
+        announce(&mut story, 1, "here");
+        story.give_up(1, "resign").hold(2);
+        let mut leader = term(&story, 2);
+        leader["announcement"] = told.clone();
+        story.invoke(3, "leader").answer_value(3, leader);
+        assert_breaks(&judge(&story), if told.is_null() { &[] } else { &["E5"] });
+    }
+}
+
+#[test]
+fn e5_what_is_not_announced_is_not_answered_so() {
+    let mut story = led();
+    story.invoke_with(1, "announce", json!({ "data": "here" }));
+    story.answer(1, Outcome::Ok { value: Value::Null, holds: true });
+    check(&story, "E5");
+    let mut story = led();
+    announce(&mut story, 1, "here");
+    story.invoke_with(1, "announce", json!({ "data": "there" }));
+    story.answer(1, Outcome::Ok { value: Value::Null, holds: true });
+    check(&story, "E5");
+}
+
+#[test]
+fn e5_who_does_not_lead_writes_no_announcement() {
+    // One that waits, one that names the leader, and one whose term is over.
+    let mut story = led();
+    let made = announcement(&story, 2, "here");
+    check(story.commit(session(2), vec![made]), "E5");
+    let mut story = led();
+    let made = announcement(&story, 1, "here");
+    check(story.commit(session(2), vec![made]), "E5");
+    let mut story = led();
+    let made = announcement(&story, 1, "here");
+    story.give_up(1, "resign").hold(2);
+    check(story.commit(session(1), vec![made]), "E5");
+}
+
 #[test]
 fn w2_a_volunteer_that_is_answered_what_it_does_not_hold_is_rejected() {
     let mut story = Story::new();
@@ -154,7 +281,8 @@ fn w2_a_leader_that_tells_another_fence_than_its_own_is_rejected() {
 fn h1_a_candidate_that_observes_too_is_no_herd() {
     let mut story = Story::new();
     story.volunteer(1, 0).hold(1).volunteer(2, 1).watch(2, 1).volunteer(3, 2).watch(3, 2);
-    story.invoke(3, "observe").watch(3, 1).answer(3, NOTHING);
+    let fence = story.fence(1);
+    story.invoke(3, "observe").watch(3, 1).answer_value(3, json!({ "fence": fence }));
     let path = story.contender(1);
     story.give_up(1, "resign").event(2, "deleted", &path).event(3, "deleted", &path);
     assert_eq!(judge(&story), []);
@@ -167,6 +295,7 @@ fn h1_what_a_waiter_is_asked_besides_is_not_what_it_asks_to_wait() {
     for _ in 0..9 {
         story.ask(2, "get-children", MOUNT).answer_ask(2, None);
     }
-    story.answer(2, NOTHING);
+    let fence = story.fence(1);
+    story.answer_value(2, json!({ "fence": fence }));
     assert_eq!(judge(&story), []);
 }

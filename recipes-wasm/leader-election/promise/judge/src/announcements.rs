@@ -1,0 +1,144 @@
+//! What leaders announce: by whom and when it is written, and what stood when.
+
+use serde_json::Value;
+use wok_judge::history::{Change, Entry, Outcome, What};
+use wok_judge::truth::{Contender, split};
+use wok_judge::{Case, Violation};
+
+/// What the znode is called.
+const NAME: &str = "announcement";
+
+/// All announcements of a history, in the order in which they were written and went.
+#[derive(Debug)]
+pub(super) struct Announcements<'a> {
+    all: Vec<Announcement<'a>>,
+}
+
+/// What a directory's announcement was from an entry on.
+#[derive(Debug)]
+struct Announcement<'a> {
+    /// The directory of the election.
+    directory: &'a str,
+    /// The entry.
+    at: usize,
+    /// What it holds; none if it went.
+    data: Option<&'a [u8]>,
+    /// Whose txn it was.
+    session: i64,
+}
+
+impl<'a> Announcements<'a> {
+    /// Of a history.
+    pub(super) fn of(history: &'a [Entry]) -> Self {
+        let mut all = Vec::new();
+        for (at, entry) in history.iter().enumerate() {
+            let What::Txn { session, changes, .. } = &entry.what else { continue };
+            for change in changes {
+                let (path, data) = match change {
+                    Change::Created { path, data, .. } | Change::DataSet { path, data, .. } => {
+                        (path, Some(data.bytes()))
+                    }
+                    Change::Deleted { path } => (path, None),
+                    _ => continue,
+                };
+                if let Some((directory, NAME)) = split(path) {
+                    all.push(Announcement { directory, at, data, session: *session });
+                }
+            }
+        }
+        Announcements { all }
+    }
+
+    /// What stood between two entries, the first one included, that the leader had announced: its own
+    /// announcement, or none.
+    pub(super) fn of_leader<'b>(
+        &'b self,
+        leader: &'b Contender<'_>,
+        from: usize,
+        until: usize,
+    ) -> impl Iterator<Item = Option<&'a [u8]>> + 'b {
+        let own = move || self.all.iter().filter(move |it| it.directory == leader.parent);
+        let before = own().take_while(|it| it.at <= from).last();
+        let later = own().filter(move |it| from < it.at && it.at < until);
+        let data = move |it: &Announcement<'a>| {
+            it.data.and_then(|data| split_data(data)).filter(|(name, _)| is_of(leader, name))
+        };
+        let first = before.and_then(data).map(|(_, announced)| announced);
+        [first].into_iter().chain(later.map(move |it| data(it).map(|(_, announced)| announced)))
+    }
+
+    /// E5 of what is written: it names the candidate of its session that leads.
+    pub(super) fn check_writes(
+        &self,
+        case: &Case<'_>,
+        id: &'static str,
+        found: &mut Vec<Violation>,
+    ) {
+        for it in &self.all {
+            let Some(data) = it.data else { continue };
+            let leads = |leader: &&Contender<'_>| {
+                let is_there = leader.parent == it.directory && leader.lives_at(it.at);
+                let is_first = leader.first.is_some_and(|first| first.at <= it.at);
+                is_there && is_first && leader.owner == it.session
+            };
+            let mut leaders = case.truth.contenders().iter().filter(leads);
+            if leaders.any(|leader| split_data(data).is_some_and(|(name, _)| is_of(leader, name))) {
+                continue;
+            }
+            let sentence = format!(
+                "{}/{NAME} was written by session {:#x}, and the candidate that it names did not lead \
+                 then",
+                it.directory.trim_end_matches('/'),
+                it.session
+            );
+            found.push(Violation::new(id, it.at, sentence));
+        }
+    }
+
+    /// E5 of `announce`: once it is answered, what it says stood at a moment of the call.
+    pub(super) fn check_calls(
+        &self,
+        case: &Case<'_>,
+        id: &'static str,
+        found: &mut Vec<Violation>,
+    ) {
+        for call in case.people.calls().iter().filter(|call| call.operation == "announce") {
+            let Some((answered, Outcome::Ok { .. })) = call.answered else { continue };
+            let Some(What::Invoked { arguments, .. }) =
+                case.history.get(call.invoked.at).map(|entry| &entry.what)
+            else {
+                continue;
+            };
+            // What is no text the history has in another form.
+            let Some(text) = arguments.get("data").and_then(Value::as_str) else { continue };
+            let is_its_own = |it: &&Contender<'_>| {
+                case.people.asker(it).is_some_and(|asker| asker.id == call.who)
+            };
+            let mut own = case.truth.contenders().iter().filter(is_its_own);
+            let (from, until) = (call.invoked.at, case.end_of(answered));
+            let stood = own.any(|leader| {
+                self.of_leader(leader, from, until).any(|it| it == Some(text.as_bytes()))
+            });
+            if stood {
+                continue;
+            }
+            let who = call.who;
+            let sentence = format!(
+                "the `announce` of participant {who} was answered, and {text:?} was not announced"
+            );
+            let violation = Violation::new(id, answered.at, sentence);
+            found.push(violation.involving([from]).by([who]));
+        }
+    }
+}
+
+/// The name of the leader, and what it announces.
+fn split_data(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = data.iter().position(|byte| *byte == b'\n')?;
+    let (name, rest) = data.split_at_checked(end)?;
+    Some((name, rest.get(1..)?))
+}
+
+fn is_of(leader: &Contender<'_>, name: &[u8]) -> bool {
+    split(leader.path).is_some_and(|(_, own)| own.as_bytes() == name)
+}
