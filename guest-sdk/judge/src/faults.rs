@@ -70,14 +70,14 @@ impl Faults {
     /// When something that takes `patience` without faults must be done on a host, if it could begin
     /// at `from`. None if a fault goes on.
     pub fn due(&self, host: HostId, from: u64, patience: u64) -> Option<u64> {
-        let mut begun = from;
-        for span in self.spans.iter().filter(|span| span.concerns(host)) {
-            if span.from > begun.saturating_add(patience) {
-                break;
-            }
-            begun = begun.max(span.until?);
-        }
-        Some(begun.saturating_add(patience))
+        due(self.spans.iter().filter(|span| span.concerns(host)), from, patience)
+    }
+
+    /// The same of something that the ensemble does when a host is dead: whatever strikes anybody but the
+    /// host's own end is in its way.
+    pub fn due_without(&self, host: HostId, from: u64, patience: u64) -> Option<u64> {
+        let is_its_end = |span: &Span| span.fault == FaultKind::HostKill && span.concerns(host);
+        due(self.spans.iter().filter(|span| !is_its_end(span)), from, patience)
     }
 
     /// When a host that has to notice something at `from` must have, since a stopped one cannot.
@@ -110,6 +110,18 @@ impl Faults {
         };
         self.spans.iter().any(stops)
     }
+}
+
+/// When something that takes `patience` without these faults must be done, if it could begin at `from`.
+fn due<'a>(spans: impl Iterator<Item = &'a Span>, from: u64, patience: u64) -> Option<u64> {
+    let mut begun = from;
+    for span in spans {
+        if span.from > begun.saturating_add(patience) {
+            break;
+        }
+        begun = begun.max(span.until?);
+    }
+    Some(begun.saturating_add(patience))
 }
 
 /// Whether a fault lasts until it is healed. The others are over at once unless that is said, too.

@@ -41,6 +41,7 @@
 //! - [`grants`], [`exclusion`], [`beliefs`], [`turns`], [`leftovers`], [`polling`], [`herd`]: passes over
 //!   a history for recipes in which contenders stand in line for a claim
 //! - [`lines`]: a pass for those of them that tell people who is in line
+//! - [`departures`]: a pass for recipes that tell people who is there
 //! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
 //! - [`revisions`]: a pass for recipes that tell people of revisions
 //! - [`linear`]: a search for an order that explains what callers saw
@@ -66,6 +67,7 @@ pub mod people;
 pub mod truth;
 
 pub mod beliefs;
+pub mod departures;
 pub mod exclusion;
 pub mod grants;
 pub mod herd;

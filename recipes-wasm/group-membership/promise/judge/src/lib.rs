@@ -3,6 +3,7 @@
 //! | id | pass | broken if |
 //! |---|---|---|
 //! | G1 | `views` | what `members` answers was not the whole group at one moment of the call, or a revision that somebody is told never was one, or is older than one told before |
+//! | G2 | `departures` | the znode of a member that has ended, or whose host was killed, outlives its session's timeout, rounded up to a tick. So by G1 it is in no view after that, and by G3 those who follow are told |
 //! | G3 | `following` | who follows the group is not told of its newest change, or who waits for one waits on |
 //! | G4 | `places` | who joined has no znode of its own by that name, created for it; who left has one, or who gave up |
 //! | G5 | `places` | an update that is acknowledged is not what the member says at the revision it was told |
@@ -25,7 +26,7 @@ use serde_json::Value;
 use wok_judge::history::{CallId, Entry, Outcome, What};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, polling, turns};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling, turns};
 
 use group::Group;
 
@@ -46,6 +47,7 @@ pub struct MembershipJudge;
 impl Judge for MembershipJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         ("G1", "a view is the group at one revision of the call, and revisions only grow"),
+        ("G2", "a member that is dead is gone within its session's timeout, rounded up to a tick"),
         ("G3", "who follows the group is told of its newest change"),
         ("G4", "a member has a znode that was created for it, and nobody else has one"),
         ("G5", "what a member was told to have said, it says at that revision"),
@@ -68,6 +70,7 @@ impl Judge for MembershipJudge {
             let group = Group::of(history, mount);
             views::check_answers(&calls, &group, "G1", &mut found);
             views::check_order(&case, &calls, &group, "G1", &mut found);
+            departures::check(&case, places::told(&calls), "G2", &mut found);
             following::check_observers(&case, &calls, &group, "G3", &mut found);
             following::check_waits(&case, &calls, &group, "G3", &mut found);
             places::check_joins(&case, &calls, &group, "G4", &mut found);

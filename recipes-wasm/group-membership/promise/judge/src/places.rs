@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use wok_judge::departures::Presence;
 use wok_judge::grants::fence_of;
 use wok_judge::history::{Entry, ParticipantId, What};
 use wok_judge::{Case, Moment, Violation};
@@ -31,6 +33,16 @@ fn gone(group: &Group<'_>, name: &str, fence: u64, since: usize) -> Option<Momen
         members.get(name).is_some_and(|member| member.fence == fence)
     };
     later.find(|state| !is_there(&state.members)).map(|state| state.from)
+}
+
+/// The places that participants were told to have.
+pub(super) fn told(calls: &[Made<'_, '_>]) -> impl Iterator<Item = Presence> {
+    calls.iter().filter(|made| made.call.operation == "join").filter_map(|made| {
+        let (_, value) = made.value()?;
+        let path = value.get("path").and_then(Value::as_str)?;
+        let path = [made.person.mount.trim_end_matches('/'), path].concat();
+        Some(Presence { who: made.call.who, path, fence: fence_of(value.get("fence")?)? })
+    })
 }
 
 /// G4 of joining: who is told that it joined has a znode by that name, which was created for it

@@ -220,6 +220,19 @@ fn what_comes_while_a_call_is_under_way_may_overtake_its_answer() {
 }
 
 #[test]
+fn g2_a_member_that_outlives_its_session_is_rejected() {
+    let dead = || {
+        let mut story = one();
+        story.fault(FaultKind::HostKill, 1).wait(TIMEOUT_MS);
+        story
+    };
+    let mut story = dead();
+    check_good(story.go(1, "a").wait(LONG_MS + 1000).push(What::Calm));
+    let mut story = dead();
+    check(story.wait(LONG_MS + 1000).push(What::Calm), "G2");
+}
+
+#[test]
 fn g3_an_observer_that_is_not_told_is_rejected() {
     let mut story = one();
     let first = story.newest_zxid();

@@ -7,6 +7,7 @@
 //! | N3 | `following` | who follows a name is not told of its newest change, or who waits for one waits on |
 //! | N4 | `places` | who registered has no instance of its own, made for it and saying what it was given; who deregistered has one, or who gave up |
 //! | N5 | `turns` | a call is refused and no fault was in its way |
+//! | N6 | `departures` | the znode of an instance that has ended, or whose host was killed, outlives its session's timeout, rounded up to a tick. So by N1 it is resolved no more after that, and by N3 those who follow are told |
 //! | H1 | `polling` | a participant asks the ensemble again and again |
 //!
 //! The ensemble's own log says which instances there are: ephemeral children of the name's directory.
@@ -25,7 +26,7 @@ use serde_json::Value;
 use wok_judge::history::{CallId, Entry, Outcome, What};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, polling, turns};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling, turns};
 
 use service::Service;
 
@@ -53,6 +54,10 @@ impl Judge for NamesJudge {
         ("N3", "who follows a name is told of its newest change"),
         ("N4", "who registers has an instance that was made for it, and nobody else has one"),
         ("N5", "a call is refused only where a fault was in its way"),
+        (
+            "N6",
+            "an instance that is dead is gone within its session's timeout, rounded up to a tick",
+        ),
         ("H1", "nobody asks again and again"),
     ];
 
@@ -77,6 +82,7 @@ impl Judge for NamesJudge {
             }
             views::check_lists(&calls, &services, "N1", &mut found);
             places::check(&case, &calls, &services, "N4", &mut found);
+            departures::check(&case, places::told(&calls), "N6", &mut found);
             let made: Vec<_> = calls.iter().map(|made| (made.person, made.call)).collect();
             let changes = |from, until| services.values().map(|it| it.changes(from, until)).sum();
             polling::check_calls(&case, &made, "the names", changes, "H1", &mut found);

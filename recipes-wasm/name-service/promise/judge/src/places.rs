@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+use wok_judge::departures::Presence;
 use wok_judge::grants::fence_of;
 use wok_judge::history::{Entry, ParticipantId, What};
 use wok_judge::{Case, Moment, Violation};
@@ -30,6 +32,16 @@ fn created<'x, 'a>(
 fn gone(service: &Service<'_>, id: &str, since: usize) -> Option<Moment> {
     let mut later = service.states.iter().filter(|state| state.from.at > since);
     later.find(|state| !state.instances.contains_key(id)).map(|state| state.from)
+}
+
+/// The instances that participants were told to have.
+pub(super) fn told(calls: &[Made<'_, '_>]) -> impl Iterator<Item = Presence> {
+    calls.iter().filter(|made| made.call.operation == "register").filter_map(|made| {
+        let (_, value) = made.value()?;
+        let path = value.get("path").and_then(Value::as_str)?;
+        let path = [made.person.mount.trim_end_matches('/'), path].concat();
+        Some(Presence { who: made.call.who, path, fence: fence_of(value.get("fence")?)? })
+    })
 }
 
 /// N4: who is told that it registered has an instance that was created for it during the call, and who

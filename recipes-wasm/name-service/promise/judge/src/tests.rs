@@ -292,6 +292,19 @@ fn n4_what_is_left_of_a_registration_that_was_given_up_is_rejected() {
 }
 
 #[test]
+fn n6_an_instance_that_outlives_its_session_is_rejected() {
+    let dead = || {
+        let mut story = one();
+        story.fault(FaultKind::HostKill, 1).wait(TIMEOUT_MS);
+        story
+    };
+    let mut story = dead();
+    check_good(story.go(1, "a").wait(LONG_MS + 1000).push(What::Calm));
+    let mut story = dead();
+    check(story.wait(LONG_MS + 1000).push(What::Calm), "N6");
+}
+
+#[test]
 fn n5_a_call_that_is_refused_without_a_fault_is_rejected() {
     for operation in ["register", "resolve", "list", "observe", "wait"] {
         let mut story = Story::new();
