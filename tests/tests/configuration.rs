@@ -309,3 +309,8 @@ async fn a_snapshot_of_more_keys_than_a_pipeline_takes_is_whole_and_one_of_too_m
 async fn the_feature_switches_do_what_their_page_says() -> Result<()> {
     play_example("feature-switches", &["switch", "follow"]).await
 }
+
+#[tokio::test]
+async fn the_nightly_job_does_what_its_page_says() -> Result<()> {
+    play_example("nightly-job", &["nightly", "unless-done", "make-report"]).await
+}
