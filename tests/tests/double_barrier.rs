@@ -22,6 +22,7 @@ use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits};
 use wok_tests::admin::Admin;
+use wok_tests::guide::play_example;
 use wok_tests::patience::{eventually, within};
 use wok_tests::process::{OrderFile, Program, Running, Signal};
 use wok_tests::proxy::{Match, Proxy};
@@ -249,4 +250,9 @@ async fn a_members_round_costs_a_few_requests_however_many_make_it() -> Result<(
     // Nine, as the recipe's page counts them, and what those who come or go at one time tell each other.
     assert!((8.0..10.0).contains(&of_one), "{of_one} requests of one member's round: {kinds:?}");
     Ok(())
+}
+
+#[tokio::test]
+async fn the_load_test_does_what_its_page_says() -> Result<()> {
+    play_example("load-test", &["worker", "fire"]).await
 }
