@@ -12,6 +12,7 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
+use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal};
 use wok_tests::proxy::Match;
 use wok_tests::scene::Scene;
@@ -223,4 +224,9 @@ async fn each_operation_sends_what_the_table_says() -> Result<()> {
     scene.value(&who, "leave", Value::Null).await?;
     assert!(scene.sent().contains(&Opcode::Delete), "{:?}", scene.sent());
     Ok(())
+}
+
+#[tokio::test]
+async fn the_shards_follow_the_members_as_their_page_says() -> Result<()> {
+    play_example("shards", &["worker", "follow", "work"]).await
 }
