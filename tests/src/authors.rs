@@ -40,14 +40,25 @@ impl Workshop {
         let directory = scratch::dir()?;
         let tools = directory.path().join("bin");
         fs::create_dir(&tools)?;
-        std::os::unix::fs::symlink(fs::canonicalize(wok_binary()?)?, tools.join("wok"))?;
         fs::create_dir(directory.path().join("work"))?;
         let paths = std::env::var("PATH").context("a PATH")?;
         let env = vec![
             ("PATH".to_owned(), format!("{}:{paths}", tools.display())),
             ("CARGO_TARGET_DIR".to_owned(), directory.path().join("target").display().to_string()),
         ];
-        Ok(Workshop { directory, env })
+        let shop = Workshop { directory, env };
+        shop.install("wok", &wok_binary()?)?;
+        Ok(shop)
+    }
+
+    /// Puts a program into `PATH`, by that name.
+    ///
+    /// # Errors
+    /// If there is no such program, or there is one of that name already.
+    pub fn install(&self, name: &str, program: &Path) -> Result<()> {
+        let program = fs::canonicalize(program).with_context(|| program.display().to_string())?;
+        std::os::unix::fs::symlink(program, self.directory.path().join("bin").join(name))?;
+        Ok(())
     }
 
     /// Where commands run.

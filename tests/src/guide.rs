@@ -122,14 +122,32 @@ pub struct Reader<'a> {
 /// # Errors
 /// As [`Reader::play`].
 pub async fn play_example(name: &str, files: &[&str]) -> Result<()> {
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
     let shop = Workshop::open()?;
     let mut reader = Reader::begin(&shop, name)?;
     for file in files {
         // With its permissions.
-        fs::copy(example.join(file), shop.path().join(name).join(file))?;
+        fs::copy(example(name).join(file), shop.path().join(name).join(file))?;
     }
-    reader.play(&fs::read_to_string(example.join("README.md"))?).await
+    reader.play(&readme(name)?).await
+}
+
+/// Plays the README of an example that is a program, which is in `PATH` by the example's name.
+///
+/// # Errors
+/// As [`Reader::play`].
+pub async fn play_example_program(name: &str, program: &str) -> Result<()> {
+    let shop = Workshop::open()?;
+    shop.install(name, Path::new(program))?;
+    Reader::begin(&shop, name)?.play(&readme(name)?).await
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
+}
+
+fn readme(name: &str) -> Result<String> {
+    let page = example(name).join("README.md");
+    fs::read_to_string(&page).with_context(|| page.display().to_string())
 }
 
 impl<'a> Reader<'a> {

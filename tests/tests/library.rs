@@ -21,6 +21,7 @@ use wok::host::{Error, HeldEnd, OpenError};
 use wok::participant::{Loss, Notice};
 use wok::{Call, Held, Host, Recipe};
 use wok_tests::admin::{self, Admin};
+use wok_tests::guide::play_example_program;
 use wok_tests::patience::{eventually, within};
 use wok_tests::process::{Line, Program, Signal};
 use wok_tests::proxy::{Direction, Proxy};
@@ -488,6 +489,11 @@ async fn what_a_host_cannot_be_opened_with_is_told() -> Result<()> {
     let unreachable = unreachable.map(drop).unwrap_err();
     assert!(matches!(unreachable, OpenError::Connect(_)), "{unreachable}");
     Ok(())
+}
+
+#[tokio::test]
+async fn the_example_does_what_its_page_says() -> Result<()> {
+    play_example_program("one-at-a-time", env!("CARGO_BIN_EXE_one-at-a-time")).await
 }
 
 /// Where the example's lock is.

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use wok_tests::admin::Admin;
+use wok_tests::guide::play_example_program;
 use wok_tests::process::{OrderFile, Program, Running, Signal, Stream};
 use wok_tests::zookeeper;
 
@@ -95,4 +96,9 @@ async fn readers_that_wait_are_let_in_by_a_downgrade() -> Result<()> {
     assert_eq!(served.ended().await?.code(), Some(0));
     assert_eq!(order.labels()?, ["go", "reader", "reader"]);
     Ok(())
+}
+
+#[tokio::test]
+async fn the_example_does_what_its_page_says() -> Result<()> {
+    play_example_program("served-index", env!("CARGO_BIN_EXE_served-index")).await
 }

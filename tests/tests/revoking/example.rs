@@ -1,6 +1,7 @@
 //! The program of `examples/gives-way`: it finishes its step before it gives way, and comes back.
 
 use anyhow::Result;
+use wok_tests::guide::play_example_program;
 use wok_tests::process::{OrderFile, Program};
 use wok_tests::zookeeper;
 
@@ -29,4 +30,9 @@ async fn a_report_finishes_its_step_gives_way_and_goes_on_behind_who_asked() -> 
     assert_eq!(report.ended().await?.code(), Some(0));
     assert_eq!(order.labels()?, ["go", "step 1", "urgent", "step 2", "step 3"]);
     Ok(())
+}
+
+#[tokio::test]
+async fn the_example_does_what_its_page_says() -> Result<()> {
+    play_example_program("gives-way", env!("CARGO_BIN_EXE_gives-way")).await
 }
