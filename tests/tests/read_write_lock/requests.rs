@@ -85,7 +85,7 @@ async fn a_downgrade_is_one_round_trip_though_something_depends_on_the_claim() -
     // Behind it: a writer that must not get in.
     let behind = format!("{}/_c_later-__WRIT__0000000001", scene.path);
     scene.admin.create(&behind, b"").await?;
-    scene.until_sent(3).await?;
+    scene.until_watched().await?;
     scene.proxy.clear_log();
     scene.proxy.inject(scene.about(), Action::StallReplies);
     let downgraded = scene.stock.call(&participant, "downgrade");
