@@ -28,9 +28,13 @@ pub(super) fn plays() -> Vec<Play> {
 
 /// With a time after which what was asked for is deleted.
 fn forceful(recipe: &Recipe) -> Recipe {
-    let mut forceful = recipe.clone();
-    forceful.config["force-after-ms"] = json!(1000);
-    forceful
+    Recipe { config: with(&recipe.config, "force-after-ms", json!(1000)), ..*recipe }
+}
+
+/// An object with one field more.
+fn with(object: &Value, field: &str, value: Value) -> Value {
+    let fields = object.as_object().cloned().unwrap_or_default();
+    Value::Object(fields.into_iter().chain([(field.to_owned(), value)]).collect())
 }
 
 /// What another one has come to hold is asked for.
@@ -109,10 +113,7 @@ fn of_the_semaphore(plays: &mut Vec<Play>) {
 fn of_queues(plays: &mut Vec<Play>) {
     let put = ("put", json!({ "data": "d" }));
     let put_all = ("put-all", json!({ "items": ["d", "e"] }));
-    let urgent = |(name, mut arguments): Operation| {
-        arguments["priority"] = json!(-1);
-        (name, arguments)
-    };
+    let urgent = |(name, arguments): Operation| (name, with(&arguments, "priority", json!(-1)));
     let puts = [
         (urgent(put.clone()), json!(["d", "a", "b", "c"])),
         (urgent(put_all.clone()), json!(["d", "e", "a", "b", "c"])),
