@@ -5,7 +5,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +35,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/clients")
 }
 
-/// The languages that this machine has. All but Go must be there.
+/// All of them.
 async fn languages(directory: &Path) -> Result<Vec<Language>> {
     let scripts = [
         ("Python", "lock.py", "jobs.py"),
@@ -56,21 +55,12 @@ async fn languages(directory: &Path) -> Result<Vec<Language>> {
         lock: env!("CARGO_BIN_EXE_client-lock").into(),
         jobs: env!("CARGO_BIN_EXE_client-jobs").into(),
     });
-    match build_go(directory).await? {
-        Some(go) => languages.push(go),
-        // Not by `eprintln`, which is seen only where a test fails.
-        None => {
-            writeln!(std::io::stderr(), "NOT PLAYED: the apps in Go: there is no `go` on PATH")?
-        }
-    }
+    languages.push(build_go(directory).await?);
     Ok(languages)
 }
 
-/// Go's programs, which `go run` would not hand a signal to; none where there is no Go.
-async fn build_go(directory: &Path) -> Result<Option<Language>> {
-    if Program::shell("command -v go").run().await?.code() != Some(0) {
-        return Ok(None);
-    }
+/// Go's programs, which `go run` would not hand a signal to.
+async fn build_go(directory: &Path) -> Result<Language> {
     let mut built = Vec::new();
     for name in ["lock", "jobs"] {
         let program = directory.join(format!("{name}-in-go"));
@@ -81,7 +71,7 @@ async fn build_go(directory: &Path) -> Result<Option<Language>> {
         built.push(program);
     }
     let [lock, jobs] = <[PathBuf; 2]>::try_from(built).ok().context("two programs")?;
-    Ok(Some(Language { name: "Go", lock, jobs }))
+    Ok(Language { name: "Go", lock, jobs })
 }
 
 fn start(serving: &Serving, program: &Path, words: &[&str]) -> Result<Running> {

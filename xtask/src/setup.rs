@@ -110,7 +110,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
         packages: || vec![Package::any("g++")],
         remedy: "a C++ compiler named c++, on PATH",
     };
-    let go = Part {
+    let go_client = Part {
         name: "Go with a client",
         look: server::go_client,
         other_way: None,
@@ -119,7 +119,7 @@ fn parts(purpose: Purpose) -> Vec<Part> {
     };
     match purpose {
         Purpose::Fuzz => vec![compiler],
-        Purpose::Go => vec![guest_toolchain, java, zookeeper, go],
+        Purpose::Go => vec![guest_toolchain, java, zookeeper, go_client],
         Purpose::Run => vec![guest_toolchain],
         Purpose::Test => {
             let real = [java, zookeeper, curator, python, git, namespaces, curl];
@@ -166,8 +166,8 @@ fn servers_and_peers() -> [Part; 4] {
     [java, zookeeper, curator, python]
 }
 
-/// What builds recipes in C and in JavaScript.
-fn other_languages() -> [Part; 2] {
+/// What builds recipes in C and in JavaScript, and runs apps in JavaScript and in Go.
+fn other_languages() -> [Part; 3] {
     let clang = Part {
         name: "clang for WebAssembly",
         look: languages::clang,
@@ -184,7 +184,14 @@ fn other_languages() -> [Part; 2] {
         packages: languages::node_packages,
         remedy: "Node.js 18 or later with npm, on PATH",
     };
-    [clang, node]
+    let go = Part {
+        name: "Go",
+        look: languages::go,
+        other_way: None,
+        packages: || vec![Package::any("golang-go")],
+        remedy: "Go 1.19 or later, on PATH",
+    };
+    [clang, node, go]
 }
 
 /// `cargo xtask setup`.

@@ -1,4 +1,4 @@
-//! What recipes are built with that are not in Rust: clang for C, Node.js and npm for JavaScript.
+//! What recipes and apps need that are not in Rust: clang for C, Node.js and npm for JavaScript, and Go.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,6 +11,9 @@ use crate::workspace::QUESTION;
 
 /// The oldest Node.js that the example in JavaScript is built with.
 const NODE: u32 = 18;
+
+/// The oldest Go that the apps in Go are compiled with.
+const GO: (u32, u32) = (1, 19);
 
 /// What clang is asked for, beside itself: it answers with a path where it finds the linker, wasi-libc
 /// and its own runtime.
@@ -37,6 +40,23 @@ pub(super) fn node() -> Result<Option<String>> {
         return Ok(None);
     }
     Ok(first_line("npm", &["--version"])?.map(|npm| format!("{version} with npm {npm}")))
+}
+
+/// What Go is there, if it compiles the apps.
+pub(super) fn go() -> Result<Option<String>> {
+    let version = first_line("go", &["env", "GOVERSION"])?;
+    Ok(version.filter(|version| is_go(version)))
+}
+
+/// Whether Go's `GOVERSION` is new enough, as in `go1.19.8`. A Go that is built from a branch has no number
+/// there, and is not taken.
+fn is_go(version: &str) -> bool {
+    let number = |text: &str| {
+        let digits = text.find(|it: char| !it.is_ascii_digit()).unwrap_or(text.len());
+        text.get(..digits)?.parse::<u32>().ok()
+    };
+    let mut numbers = version.strip_prefix("go").unwrap_or_default().split('.').map_while(number);
+    numbers.next().zip(numbers.next()).is_some_and(|version| version >= GO)
 }
 
 /// The packages that bring Node.js and npm. That of Node.js's own publisher brings npm along and does
@@ -72,6 +92,16 @@ mod tests {
         assert_eq!(major("v18.20.8"), Some(18));
         assert_eq!(major("v9.0.0"), Some(9));
         assert_eq!(major("18"), None);
+    }
+
+    #[test]
+    fn go_is_new_enough_from_its_first_two_numbers_on() {
+        for (version, is_enough) in
+            [("go1.19", true), ("go1.22rc1", true), ("go2.0", true), ("go1.18.9", false)]
+        {
+            assert_eq!(is_go(version), is_enough, "{version}");
+        }
+        assert!(!is_go("devel +0fa13ec3f1"));
     }
 
     #[test]
