@@ -11,8 +11,9 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok::modules::{ModuleSource, stock_names};
 use wok_tests::admin::Admin;
+use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Line, Program, Running, Signal, Stream, wok_binary};
-use wok_tests::zookeeper;
+use wok_tests::{scratch, zookeeper};
 
 /// A contender as kazoo names it; curator's naming is the default.
 const KAZOO: &str = "550e8400e29b41d4a716446655440000__lock__0000000000";
@@ -213,6 +214,32 @@ async fn a_call_that_is_followed_ends_with_its_reader() -> Result<()> {
     let ended = Program::shell(&line).env("WOK", wok_binary()?).run().await?;
     assert_eq!(ended.code(), Some(0), "{ended:?}");
     ended.stdout.trim().parse::<u64>().with_context(|| format!("{ended:?}"))?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_nobody_reads_ends_by_a_signal() -> Result<()> {
+    let address = zookeeper::shared().await.address();
+    let path = zookeeper::unique_path();
+    // A pipe that is full, and that never says that its reader has gone: the caller has that end, too.
+    let line = format!(
+        "mkfifo unread && exec 3<>unread && dd if=/dev/zero bs=4096 count=16 status=none >&3 && \
+         exec \"$WOK\" call lock --mount {path} --connect {address} try-acquire >&3"
+    );
+    let directory = scratch::dir()?;
+    let caller =
+        Program::shell(&line).env("WOK", wok_binary()?).directory(directory.path()).start()?;
+    // There is an answer. What is left is to close the session, which a signal cuts short, and to print.
+    caller.wait_for_text("what it held is given up").await?;
+    let status = eventually("the end of the call", async || {
+        if caller.status().is_none() {
+            // It may end between the look and the signal, which the next look sees.
+            caller.signal(Signal::TERM).ok();
+        }
+        Ok(caller.status())
+    })
+    .await?;
+    assert_eq!(status.code(), Some(143), "{status}");
     Ok(())
 }
 

@@ -90,6 +90,10 @@ impl Arguments {
         Ok(match outcome {
             Outcome::Followed(code) => code,
             Outcome::Answered(answer) => {
+                // An answer is never dropped, so this waits for whoever reads it.
+                if let Err(error) = signals::end_at_once() {
+                    tracing::warn!(%error, "no signal ends this call while nobody reads its answer");
+                }
                 printer.answer(&answer);
                 ExitCode::SUCCESS
             }

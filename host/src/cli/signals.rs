@@ -1,8 +1,9 @@
 //! Signals to wok while it stands in line or a command runs under a claim.
 
-use std::{fs, io};
+use std::{fs, io, process, thread};
 
 use rustix::process::Signal;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -77,6 +78,31 @@ pub(super) async fn unless_asked_to_end(
         () = last => {}
         () = asked => {}
     }
+}
+
+/// From now on a signal that asks wok to end ends it at once. For when nothing is held any more, and wok may
+/// wait for ever for somebody else, such as a reader of standard output.
+///
+/// What [`receive`] takes on stays taken on after its runtime, and then nobody hears it. So a thread hears it
+/// and does what the signal would have done.
+///
+/// # Errors
+/// The operating system refuses a handler or a thread.
+pub(super) fn end_at_once() -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_io().build()?;
+    let mut signals = {
+        let _entered = runtime.enter();
+        receive(&Tasks::on(runtime.handle().clone()))?
+    };
+    let ending = async move {
+        while let Some(signal) = signals.recv().await {
+            if ends(signal) {
+                process::exit(128 + signal.as_raw());
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("wok-signals".to_owned());
+    thread.spawn(move || runtime.block_on(ending)).map(drop)
 }
 
 /// The set of signals that a process ignores, by the text of its status.
