@@ -13,7 +13,7 @@ mod survivors;
 
 use anyhow::{Context, Result};
 use wok_tests::admin::{self, Admin};
-use wok_tests::process::{OrderFile, Program, Running, Signal, is_there};
+use wok_tests::process::{OrderFile, Program, Running, Signal, is_there, wok_binary};
 use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::stubborn;
 use wok_tests::zookeeper::{self, Server};
@@ -294,6 +294,23 @@ async fn a_command_that_cannot_be_started_has_a_shells_exit_code() -> Result<()>
         assert_eq!(ended.code(), Some(code), "{ended:?}");
         assert!(ended.stderr.contains(command), "{}", ended.stderr);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_guardian_that_cannot_start_is_no_command_that_was_killed() -> Result<()> {
+    let server = zookeeper::shared().await;
+    // The kernel keeps a timer's signal among the pending ones, so there can be no timer.
+    let ended = Program::new("prlimit")
+        .arg("--sigpending=0")
+        .arg(wok_binary()?)
+        .args(["lock", "--connect", server.address(), &zookeeper::unique_path()])
+        .args(["--", "echo", "it ran"])
+        .run()
+        .await?;
+    assert_eq!((ended.code(), ended.stdout.as_str()), (Some(126), ""), "{ended:?}");
+    assert!(ended.stderr.contains("ulimit -i"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("cannot run echo"), "{}", ended.stderr);
     Ok(())
 }
 

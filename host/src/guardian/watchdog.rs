@@ -116,7 +116,13 @@ pub(super) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
             }
             ExitCode::SUCCESS
         }
-        Err(error) => refused(&error),
+        Err(error) => {
+            // Nothing was executed: the stage before the command waits until the rest is done. If nobody
+            // listens, nobody waits for the reason either.
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::INVAL);
+            let _ = record::tell(io::stdin(), Report::NotStarted(errno.raw_os_error()));
+            refused(&error)
+        }
     }
 }
 
@@ -170,7 +176,11 @@ impl Watchdog {
             return Ok(None);
         }
         // Before there is a command that this process could leave behind.
-        let mut deadman = Deadman::new()?;
+        let mut deadman = Deadman::new().inspect_err(|_| {
+            eprintln!(
+                "wok guardian: no timer: is the limit of pending signals (`ulimit -i`) too low?"
+            );
+        })?;
         deadman.wind_up(arguments.deadline);
         let plan = Plan::new(Boottime::now(), arguments.deadline, arguments.stop_timeout);
         let launching = match launch::start(&arguments.command, &arguments.mark, place) {
