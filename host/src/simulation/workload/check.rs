@@ -17,6 +17,9 @@ const MOST_APPLICATIONS: u64 = 24;
 const MOST_ROUNDS: u64 = 100;
 const MOST_STEPS: u64 = 200;
 
+/// How deep lists of steps lead into each other by their names.
+const MOST_DEEP: usize = 50;
+
 /// The longest text that is drawn.
 const MOST_LETTERS: u64 = 4_096;
 
@@ -66,7 +69,7 @@ fn within(name: &str, amount: &Spanned<Amount>, most: u64) -> Result<(), Wrong> 
 }
 
 fn check_role(file: &File, module: &Module, role: &Role) -> Result<(), Wrong> {
-    let mut walk = Walk { file, within: Vec::new(), calls: Vec::new() };
+    let mut walk = Walk { file, within: Vec::new(), counted: BTreeMap::new(), calls: Vec::new() };
     let steps = walk.steps(&role.round)?;
     let name = role.name.get_ref();
     if steps == 0 {
@@ -90,6 +93,9 @@ struct Walk<'a> {
     file: &'a File,
     /// The names that led here.
     within: Vec<&'a str>,
+    /// How many steps a name is, of those that were walked: a list of two, each a list of two and so on,
+    /// would be walked without end.
+    counted: BTreeMap<&'a str, u64>,
     calls: Vec<&'a Call>,
 }
 
@@ -121,19 +127,30 @@ impl<'a> Walk<'a> {
             Step::Do(name) => {
                 let Some((known, steps)) = self.file.steps.get_key_value(name.get_ref()) else {
                     let known: Vec<&str> = self.file.steps.keys().map(String::as_str).collect();
-                    let known = known.join(", ");
-                    let name_text = name.get_ref();
-                    return wrong(
-                        name,
-                        format!("no steps are called {name_text}; there are {known}"),
-                    );
+                    let there = match known.is_empty() {
+                        true => "there is no table [steps]".to_owned(),
+                        false => format!("there are {}", known.join(", ")),
+                    };
+                    return wrong(name, format!("no steps are called {}; {there}", name.get_ref()));
                 };
                 if self.within.contains(&known.as_str()) {
                     return wrong(name, format!("{known} leads back to itself"));
                 }
+                if let Some(most) = self.counted.get(known.as_str()) {
+                    return Ok(*most);
+                }
+                if self.within.len() == MOST_DEEP {
+                    let problem = format!("more than {MOST_DEEP} lists lead here one by the other");
+                    return wrong(name, problem);
+                }
                 self.within.push(known);
                 let most = self.steps(steps)?;
                 self.within.pop();
+                // So that each time that it is drawn counts as a step.
+                if most == 0 {
+                    return wrong(name, format!("{known} has no steps"));
+                }
+                self.counted.insert(known, most);
                 Ok(most)
             }
             Step::OneOf(choices) => {
@@ -148,7 +165,10 @@ impl<'a> Walk<'a> {
                 Ok(most)
             }
             Step::Sometimes(it) => self.steps(&it.steps),
-            Step::Repeat(it) => Ok(self.steps(&it.steps)?.saturating_mul(it.times.high)),
+            Step::Repeat(it) => match self.steps(&it.steps)? {
+                0 => wrong(&it.times, "repeat: it has no steps".to_owned()),
+                most => Ok(most.saturating_mul(it.times.get_ref().high)),
+            },
         }
     }
 }

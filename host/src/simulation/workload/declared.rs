@@ -82,11 +82,10 @@ impl Declared {
 
     /// The operations that some application may call.
     pub(super) fn operations(&self) -> BTreeSet<&str> {
-        let mut found = BTreeSet::new();
-        for role in self.file.roles.get_ref() {
-            collect(&self.file, &role.round, &mut found);
-        }
-        found
+        let (walked, found) = (BTreeSet::new(), BTreeSet::new());
+        let mut all = Collecting { file: &self.file, walked, found };
+        self.file.roles.get_ref().iter().for_each(|role| all.collect(&role.round));
+        all.found
     }
 
     /// Roles are dealt in the file's order, by their shares.
@@ -116,20 +115,32 @@ fn laid_over(of_role: &Map<String, Value>, of_run: Option<&Value>) -> Option<Val
     }
 }
 
-fn collect<'a>(file: &'a File, steps: &'a [file::Step], found: &mut BTreeSet<&'a str>) {
-    for step in steps {
-        match step {
-            file::Step::Call(call) => drop(found.insert(call.operation.get_ref().as_str())),
-            // No name leads back to itself: that was checked.
-            file::Step::Do(name) => {
-                collect(file, file.steps.get(name.get_ref()).map_or(&[], Vec::as_slice), found);
+/// The operations that steps call.
+struct Collecting<'a> {
+    file: &'a File,
+    /// The lists with a name that were walked: once is enough.
+    walked: BTreeSet<&'a str>,
+    found: BTreeSet<&'a str>,
+}
+
+impl<'a> Collecting<'a> {
+    fn collect(&mut self, steps: &'a [file::Step]) {
+        for step in steps {
+            match step {
+                file::Step::Call(call) => drop(self.found.insert(call.operation.get_ref())),
+                file::Step::Do(name) => {
+                    if self.walked.insert(name.get_ref()) {
+                        let named = self.file.steps.get(name.get_ref());
+                        self.collect(named.map_or(&[], Vec::as_slice));
+                    }
+                }
+                file::Step::OneOf(choices) => {
+                    choices.get_ref().iter().for_each(|choice| self.collect(&choice.steps));
+                }
+                file::Step::Sometimes(it) => self.collect(&it.steps),
+                file::Step::Repeat(it) => self.collect(&it.steps),
+                _ => {}
             }
-            file::Step::OneOf(choices) => {
-                choices.get_ref().iter().for_each(|choice| collect(file, &choice.steps, found));
-            }
-            file::Step::Sometimes(it) => collect(file, &it.steps, found),
-            file::Step::Repeat(it) => collect(file, &it.steps, found),
-            _ => {}
         }
     }
 }
@@ -164,7 +175,7 @@ impl Drawing<'_> {
                 }
                 file::Step::Sometimes(_) => {}
                 file::Step::Repeat(it) => {
-                    for _ in 0..it.times.draw(self.chance) {
+                    for _ in 0..it.times.get_ref().draw(self.chance) {
                         self.draw(&it.steps);
                     }
                 }

@@ -138,7 +138,7 @@ pub(super) struct Sometimes {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) struct Repeat {
-    pub(super) times: Amount,
+    pub(super) times: Spanned<Amount>,
     pub(super) steps: Vec<Step>,
 }
 

@@ -53,7 +53,15 @@ fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
             call("operation = \"leader\", deadline-percent = 50"),
             "w.toml:4:26: deadline-percent without deadline-ms",
         ),
-        (round("  { do = \"x\" },"), "w.toml:4:10: no steps are called x"),
+        (
+            round("  { do = \"x\" },"),
+            "w.toml:4:10: no steps are called x; there is no table [steps]",
+        ),
+        (format!("{}[steps]\nx = []\n", round("  { do = \"x\" },")), "w.toml:4:10: x has no steps"),
+        (
+            round("  { repeat = { times = 5, steps = [] } }, \"leave\","),
+            "w.toml:4:24: repeat: it has no steps",
+        ),
         (
             format!("{}[steps]\nx = [{{ do = \"x\" }}]\n", round("  { do = \"x\" },")),
             "w.toml:7:13: x leads back to itself",
@@ -76,6 +84,36 @@ fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
     ] {
         refused(&subject, &text, expected);
     }
+}
+
+/// A name for each number, which leads to the next one so many times; the last one leaves.
+fn chain(length: usize, times: usize) -> String {
+    let mut text = round("  { do = \"x0\" },") + "[steps]\n";
+    for number in 0..length {
+        let next = format!("{{ do = \"x{}\" }}, ", number + 1).repeat(times);
+        text += &format!("x{number} = [{next}]\n");
+    }
+    text + &format!("x{length} = [\"leave\"]\n")
+}
+
+/// The test ends, and that on a thread's stack.
+#[test]
+fn steps_that_lead_into_each_other_without_end_are_refused() {
+    let subject = stock("leader-election");
+    refused(&subject, &chain(40, 2), "w.toml:2:8: a round of a has up to 1099511627776 steps");
+    refused(&subject, &chain(100_000, 1), "w.toml:56:15: more than 50 lists lead here");
+    Workload::declared(&subject.module, "w.toml", &chain(40, 1)).unwrap();
+
+    // Of several one is drawn, so that they are few steps, whichever it is.
+    let mut text = round("  { do = \"x0\" },") + "[steps]\n";
+    for number in 0..40 {
+        let choice = format!("{{ steps = [{{ do = \"x{}\" }}] }}", number + 1);
+        text += &format!("x{number} = [{{ one-of = [{choice}, {choice}] }}]\n");
+    }
+    text += "x40 = [{ call = { operation = \"leader\" } }]\n";
+    let workload = Workload::declared(&subject.module, "w.toml", &text).unwrap();
+    let called = subject.clone().used_as(workload);
+    assert!(!called.left_out().contains(&"leader"), "{:?}", called.left_out());
 }
 
 #[test]
