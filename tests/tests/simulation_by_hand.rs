@@ -228,6 +228,9 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
         ),
         (format!("{text}way = \"up\"\n"), "unknown variant `up`"),
         (format!("session-timeout-ms = 5\n{text}"), "session-timeout-ms: 5: from 1000"),
+        (format!("servers = 101\n{text}"), "servers: 101: from 1 to 100"),
+        (format!("hosts = 0\n{text}"), "hosts: 0: from 1 to 100"),
+        (format!("hosts = 4000000000\n{text}"), "hosts: 4000000000: from 1 to 100"),
         (text.replace("at = { ms = 30 }", "request = { nth = 0 }"), "faults[0].when.nth: 0"),
         (
             text.replace("at = { ms = 30 }", "host-call = { name = \"contned\", nth = 1 }"),

@@ -2,6 +2,7 @@
 //! simulated time.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,7 +34,12 @@ const MOUNT: &str = "/wok/recipe";
 const ABOVE_MOUNT: &str = "/wok";
 
 /// Which timeouts the ensemble grants.
-const SESSION_TIMEOUT_MS: std::ops::RangeInclusive<u64> = 1_000..=40_000;
+const SESSION_TIMEOUT_MS: RangeInclusive<u64> = 1_000..=40_000;
+
+/// How many servers and hosts there may be: each takes memory, and what any number of them could show, a
+/// hundred show.
+const SERVERS: RangeInclusive<usize> = 1..=100;
+const HOSTS: RangeInclusive<HostId> = 1..=100;
 
 /// When faults stop coming at the latest.
 const FAULTS_FOR: Duration = Duration::from_secs(40);
@@ -109,8 +115,13 @@ pub(super) struct Alive {
 /// An operation or its arguments, a config or a host number do not fit.
 pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
     let wrong = |place: String, problem: String| Err(PlanError { place, problem });
-    if plan.servers == 0 {
-        return wrong("servers".to_owned(), "0: there must be one at least".to_owned());
+    if !SERVERS.contains(&plan.servers) {
+        let problem = format!("{}: from {} to {}", plan.servers, SERVERS.start(), SERVERS.end());
+        return wrong("servers".to_owned(), problem);
+    }
+    if !HOSTS.contains(&plan.hosts) {
+        let problem = format!("{}: from {} to {}", plan.hosts, HOSTS.start(), HOSTS.end());
+        return wrong("hosts".to_owned(), problem);
     }
     if !SESSION_TIMEOUT_MS.contains(&plan.session_timeout_ms) {
         let (least, most) = (SESSION_TIMEOUT_MS.start(), SESSION_TIMEOUT_MS.end());
