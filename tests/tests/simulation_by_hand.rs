@@ -249,7 +249,8 @@ async fn a_scenario_is_run_and_one_that_cannot_be_is_refused_with_its_place() ->
 async fn a_scenario_has_the_config_of_its_applications() -> Result<()> {
     let (directory, _echo) = guest_file("echo")?;
     let scenario = |config: &str| {
-        let text = format!("seed = 1\n[[applications]]\nhost = 0\n{config}\nsteps = [\"leave\"]\n");
+        let steps = "steps = [{ call = { operation = \"configured\" } }]";
+        let text = format!("seed = 1\n[[applications]]\nhost = 0\n{config}\n{steps}\n");
         std::fs::write(directory.path().join("one.toml"), text)
     };
     let test = ["test", "./echo.wasm", "--scenario", "one.toml"];
@@ -261,6 +262,29 @@ async fn a_scenario_has_the_config_of_its_applications() -> Result<()> {
     let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
     assert_eq!(ended.code(), Some(78), "{ended:?}");
     assert!(ended.stderr.contains("applications[0].config"), "{}", ended.stderr);
+    Ok(())
+}
+
+/// A file that has no calls, one whose call comes when the run is over, and one that has no applications.
+#[tokio::test]
+async fn a_scenario_in_which_nobody_calls_anything_is_no_pass() -> Result<()> {
+    let directory = scratch::dir()?;
+    let scenario = directory.path().join("idle.toml");
+    let late = "{ rest = { ms = 999999999 } }, { call = { operation = \"acquire\" } }";
+    for applications in [
+        String::new(),
+        "[[applications]]\nhost = 0\nsteps = []\n".to_owned(),
+        format!("[[applications]]\nhost = 0\nsteps = [{late}]\n"),
+    ] {
+        std::fs::write(&scenario, format!("seed = 1\n{applications}"))?;
+        let arguments = ["--output", "json", "test", "lock", "--scenario"];
+        let ended = Program::wok()?.args(arguments).args([&scenario]).run().await?;
+        assert_eq!(ended.code(), Some(1), "{applications}: {ended:?}");
+        let told: Value = serde_json::from_str(&ended.stdout)?;
+        assert_eq!(told["passed"], false, "{told}");
+        let reason = told["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("no operation was called"), "{told}");
+    }
     Ok(())
 }
 

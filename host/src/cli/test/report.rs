@@ -109,6 +109,7 @@ pub(super) fn one(
     gaps: &Gaps,
 ) -> (String, Value) {
     let violations = &verdict.violations;
+    let idle = is_idle(verdict);
     let mut text = format!(
         "{}{module}: {} operations, {} succeeded, {} grants, {} of the faults struck a host \
          call, {:.1} simulated seconds\n\
@@ -122,8 +123,7 @@ pub(super) fn one(
         verdict.digest()
     );
     match gravest(violations) {
-        None if is_refused(verdict) => text.push_str(REFUSED),
-        None => text.push_str(gaps.held()),
+        None => text.push_str(idle.unwrap_or(gaps.held())),
         Some(violation) => {
             for line in timeline::around(&verdict.history, violation) {
                 writeln!(text, "{line}").unwrap_or_default();
@@ -136,7 +136,7 @@ pub(super) fn one(
         }
     }
     let mut json = json!({
-        "passed": violations.is_empty() && !is_refused(verdict),
+        "passed": violations.is_empty() && idle.is_none(),
         "operations": verdict.tally.operations,
         "succeeded": verdict.tally.succeeded,
         "grants": verdict.tally.grants,
@@ -146,22 +146,23 @@ pub(super) fn one(
     });
     if let Some(json) = json.as_object_mut()
         && violations.is_empty()
-        && is_refused(verdict)
+        && let Some(why) = idle
     {
-        json.insert("reason".to_owned(), json!(REFUSED));
+        json.insert("reason".to_owned(), json!(why));
     }
     gaps.add_to(&mut json);
     (text, json)
 }
 
-/// What is said of a run in which nothing that was asked for was done.
-const REFUSED: &str =
-    "none of the operations that were called succeeded, so that nothing was judged";
-
-/// Whether operations were called and none of them succeeded. A run in which nothing is called may be
-/// one's intent, as that of a scenario is.
-pub(super) fn is_refused(verdict: &Verdict) -> bool {
-    verdict.tally.operations > 0 && verdict.tally.succeeded == 0
+/// Why one run says nothing, if it does not: nobody called anything, or nothing that was asked for was done.
+pub(super) fn is_idle(verdict: &Verdict) -> Option<&'static str> {
+    match (verdict.tally.operations, verdict.tally.succeeded) {
+        (0, _) => Some("no operation was called, so that nothing was judged"),
+        (_, 0) => {
+            Some("none of the operations that were called succeeded, so that nothing was judged")
+        }
+        _ => None,
+    }
 }
 
 /// How a run came to break an invariant.
