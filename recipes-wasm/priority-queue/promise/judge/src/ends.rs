@@ -142,7 +142,7 @@ fn fence(case: &Case<'_>, call: &Call<'_>) -> Option<i64> {
     fence.as_i64().or_else(|| fence.as_str()?.parse().ok())
 }
 
-fn arguments<'a>(case: &Case<'a>, call: &Call<'_>) -> Option<&'a Value> {
+pub(super) fn arguments<'a>(case: &Case<'a>, call: &Call<'_>) -> Option<&'a Value> {
     match &case.history.get(call.invoked.at)?.what {
         What::Invoked { arguments, .. } => Some(arguments),
         _ => None,

@@ -525,6 +525,24 @@ fn nobody_waits_while_there_is_an_item() {
 }
 
 #[test]
+fn nobody_is_turned_away_where_there_is_no_item() {
+    let mut queue = Queue::new();
+    let nothing = json!({ "other": "nothing was taken" });
+    queue.ask(2).look(2).story.answer(2, Outcome::Err { value: nothing, holds: false });
+    check(&queue, "W1", "no fault was in its way");
+    let mut queue = Queue::new();
+    queue.story.invoke_with(2, "take-many", json!({ "max": 3 }));
+    queue.look(2).answer(2, json!([]));
+    check(&queue, "W1", "was answered no item");
+    // It asks for what nobody may have.
+    let mut queue = Queue::new();
+    queue.story.invoke_with(2, "take-many", json!({ "max": 65 }));
+    let invalid = json!({ "invalid": "take-many: 65 is not from 1 to 64" });
+    queue.story.answer(2, Outcome::Err { value: invalid, holds: false });
+    assert_eq!(verdict(&queue.story.entries), []);
+}
+
+#[test]
 fn only_the_first_in_line_watches_and_nobody_waits_without_a_place() {
     let mut queue = Queue::new();
     queue.ask(2).look(2).wait(2);

@@ -1,10 +1,12 @@
 //! Nobody waits for nothing, and who waits, waits quietly.
 
-use wok_judge::history::{Change, What};
+use serde_json::Value;
+use wok_judge::history::{Change, Outcome, What};
 use wok_judge::people::{Call, End};
 use wok_judge::truth::{Contender, split};
-use wok_judge::{Case, Violation};
+use wok_judge::{Case, Violation, turns};
 
+use crate::ends::arguments;
 use crate::log::{Log, part_of};
 use crate::takes::takes;
 
@@ -45,6 +47,29 @@ pub(super) fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violat
                 let violation = Violation::new("W1", at, sentence).by([call.who]);
                 found.push(violation.involving([since.at, call.invoked.at]));
             }
+        }
+    }
+}
+
+/// How many items may be asked for at once.
+const MOST: u64 = 64;
+
+/// W1: who asks for items while there are none waits, and is answered neither an error nor none.
+pub(super) fn check_refusals(case: &Case<'_>, found: &mut Vec<Violation>) {
+    let asks_for_a_wrong_number = |call: &Call<'_>| {
+        let most = arguments(case, call).and_then(|given| given.get("max")?.as_u64());
+        most.is_some_and(|most| !(1..=MOST).contains(&most))
+    };
+    turns::check_refusals_but(case, "W1", asks_for_a_wrong_number, found);
+    for call in case.people.calls().iter().filter(|call| takes(call)) {
+        let Some((answered, Outcome::Ok { value: Value::Array(items), .. })) = call.answered else {
+            continue;
+        };
+        if items.is_empty() {
+            let (who, operation) = (call.who, call.operation);
+            let sentence = format!("the `{operation}` of participant {who} was answered no item");
+            let violation = Violation::new("W1", answered.at, sentence);
+            found.push(violation.involving([call.invoked.at]).by([who]));
         }
     }
 }

@@ -12,7 +12,7 @@
 //! | Q8 | `looks` | `length` answers fewer or more items, taken items or dead letters than there were at any moment of the call |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
 //! | M7 | `leftovers` | a place or a claim outlives the call that it was made for, or what ends it |
-//! | W1 | `waits` | somebody waits while there is an item that nobody has |
+//! | W1 | `waits` | somebody waits while there is an item that nobody has, or is turned away where it would have to wait |
 //! | H1 | `waits`, `herd` | anybody but the first in line watches the items, or one that waits asks again and again |
 
 mod ends;
@@ -66,7 +66,10 @@ impl Judge for QueueJudge {
         ("Q8", "`length` answers how much was in the queue at a moment of the call"),
         ("M5", "nobody goes on believing to hold what is long gone"),
         ("M7", "a place in line goes with its wait, and a claim with what ends it"),
-        ("W1", "nobody waits while there is an item that nobody has"),
+        (
+            "W1",
+            "nobody waits while there is an item that nobody has, or is turned away without a fault",
+        ),
         ("H1", "an item that comes wakes the first in line, and nobody else"),
     ];
 
@@ -89,6 +92,7 @@ impl Judge for QueueJudge {
         beliefs::check(&case, "M5", "M5", &mut found);
         leftovers::check(&case, &log, &mut found);
         waits::check_wakes(&case, &log, &mut found);
+        waits::check_refusals(&case, &mut found);
         waits::check_herd(&case, &mut found);
         herd::check(&case, "H1", &mut found);
         first_of_each(found)
