@@ -10,7 +10,7 @@
 use anyhow::Result;
 use serde_json::Value;
 use wok_tests::guests::guest_file;
-use wok_tests::process::{Program, Signal};
+use wok_tests::process::{Program, Signal, wok_binary};
 use wok_tests::scratch;
 
 #[tokio::test]
@@ -141,6 +141,29 @@ async fn a_component_that_fails_by_itself_is_broken_even_if_that_cannot_be_writt
         assert!(ended.stdout.contains(text), "{text:?} in {}", ended.stdout);
     }
     assert!(ended.stderr.contains("cannot write /dev/null/run.jsonl"), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_commands_that_run_a_failure_again_can_be_pasted_into_a_shell() -> Result<()> {
+    let (directory, hostile) = guest_file("hostile")?;
+    std::fs::rename(hostile, directory.path().join("it's hostile.wasm"))?;
+    let test = ["test", "./it's hostile.wasm", "--seeds", "20"];
+    let ended = Program::wok()?.directory(directory.path()).args(test).run().await?;
+    assert_eq!(ended.code(), Some(1), "{ended:?}");
+    let commands: Vec<&str> =
+        ended.stdout.lines().filter_map(|line| line.strip_prefix("  wok test ")).collect();
+    assert_eq!(commands.len(), 2, "{}", ended.stdout);
+    for command in commands {
+        let line = format!("\"$WOK\" test {command}");
+        let again = Program::shell(&line)
+            .directory(directory.path())
+            .env("WOK", wok_binary()?)
+            .run()
+            .await?;
+        assert_eq!(again.code(), Some(1), "{line}: {again:?}");
+        assert!(again.stdout.contains("\nL1: "), "{line}: {}", again.stdout);
+    }
     Ok(())
 }
 

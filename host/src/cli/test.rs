@@ -19,7 +19,7 @@ use serde_json::json;
 use super::exit::{BROKEN, Failure, INCOMPLETE, INTERRUPTED};
 use super::joining::object;
 use super::log::log_to_stderr;
-use super::next::path_word;
+use super::next::{path_word, word};
 use super::output::Printer;
 use super::promise;
 use crate::base::user_cache;
@@ -404,15 +404,17 @@ impl Arguments {
         write!(
             text,
             "\nThis is the smallest run found: {} applications, {} faults. Run it again with\n\
-             \x20 wok test {module} --scenario {}{}",
+             \x20 wok test {} --scenario {}{}",
             applications.len(),
             faults.len(),
-            file.display(),
+            word(module),
+            path_word(&file),
             judge::argument(self.judge.as_deref()),
         )
         .unwrap_or_default();
         if let Origin::Seed = origin {
             let how = self.again();
+            let module = word(module);
             write!(text, "\nand the whole seed with\n\x20 wok test {module} --seed {seed}{how}")
                 .unwrap_or_default();
         }
@@ -441,7 +443,7 @@ impl Arguments {
         let files = files.into_iter().filter_map(|(name, path)| {
             path.as_deref().map(|path| format!(" --{name} {}", path_word(path)))
         });
-        let config = self.config.iter().map(|config| format!(" --config '{config}'"));
+        let config = self.config.iter().map(|config| format!(" --config {}", word(config)));
         files.chain(config).collect()
     }
 
