@@ -1,6 +1,8 @@
 //! `run` and `while-held`: what the daemon itself does with a recipe.
 
 use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -198,12 +200,23 @@ fn exec(field: &Field<'_>, directory: &Path, report: &mut Report<'_>) -> Option<
         return Some([program.into()].into_iter().chain(arguments).collect());
     }
     let path = directory.join(program);
-    if !path.is_file() {
+    let Some(mode) = mode_of_file(&path) else {
         let what = format!("there is no program {}", path.display());
         field.wrong(report, what, "name a file; relative paths begin where this file is");
         return None;
+    };
+    // The daemon may be another user's than who validates, but without any of these bits not even root
+    // can execute a file.
+    if mode & 0o111 == 0 {
+        let what = format!("nobody may execute {}", path.display());
+        field.wrong(report, what, format!("chmod +x {}", path.display()));
+        return None;
     }
     Some([path.into_os_string()].into_iter().chain(arguments).collect())
+}
+
+fn mode_of_file(path: &Path) -> Option<u32> {
+    path.metadata().ok().filter(Metadata::is_file).map(|it| it.mode())
 }
 
 fn env(section: &Section<'_>, report: &mut Report<'_>) -> Option<Vec<(OsString, OsString)>> {

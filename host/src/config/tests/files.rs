@@ -150,22 +150,39 @@ fn certificates_and_keys() {
     );
 }
 
+/// A config that runs a program.
+fn while_held(program: &str) -> String {
+    format!(
+        "[zookeeper]\nconnect = \"a\"\n[recipes.r]\nmodule = \"lock\"\nmount = \"/r\"\n\
+         run = {{ call = \"x\" }}\nwhile-held = {{ exec = [\"{program}\", \"-x\"] }}\n"
+    )
+}
+
 #[test]
 fn a_program_with_a_slash_is_looked_for_beside_the_file() {
     let directory = Directory::new();
-    let text = |program: &str| {
-        format!(
-            "[zookeeper]\nconnect = \"a\"\n[recipes.r]\nmodule = \"lock\"\nmount = \"/r\"\n\
-             run = {{ call = \"x\" }}\nwhile-held = {{ exec = [\"{program}\", \"-x\"] }}\n"
-        )
-    };
-    let loaded = directory.parse(&text("./scheduler")).unwrap();
+    let loaded = directory.parse(&while_held("./scheduler")).unwrap();
     let held = loaded.config.recipes[0].run.clone().unwrap().while_held.unwrap();
     let program = directory.path("./scheduler").into_os_string();
     assert_eq!(held.command.words, [program, "-x".into()]);
-    let [error] = directory.errors(&text("./missing")).try_into().unwrap();
+    let [error] = directory.errors(&while_held("./missing")).try_into().unwrap();
     assert_eq!((error.line, error.column), (7, 23));
     assert_eq!(error.remedy, "name a file; relative paths begin where this file is");
+}
+
+#[test]
+fn a_program_that_nobody_may_execute_is_refused_with_what_mends_it() {
+    let directory = Directory::new();
+    directory.write("job", "#!/bin/sh\n", 0o644);
+    let text = while_held("./job");
+    let path = directory.path("./job");
+    let [error] = directory.errors(&text).try_into().unwrap();
+    assert_eq!((error.line, error.column), (7, 23));
+    assert!(error.message.contains("nobody may execute"), "{}", error.message);
+    assert_eq!(error.remedy, format!("chmod +x {}", path.display()));
+    // Who validates need not be the user that the daemon runs as.
+    directory.write("job", "#!/bin/sh\n", 0o610);
+    directory.parse(&text).unwrap();
 }
 
 #[test]
