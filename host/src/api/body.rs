@@ -1,11 +1,12 @@
 //! What an app sends.
 
+use std::error::Error;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Query};
-use axum::http::Request;
 use axum::http::request::Parts;
+use axum::http::{Request, Uri};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
@@ -91,10 +92,17 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        let Query(asked) = Query::try_from_uri(&parts.uri)
-            .map_err(|error| Problem::bad_request(error.body_text()))?;
-        Ok(Asked(asked))
+        asked(&parts.uri).map(Asked).map_err(Problem::bad_request)
     }
+}
+
+fn asked<T: DeserializeOwned>(uri: &Uri) -> Result<T, String> {
+    let Query(asked) = Query::try_from_uri(uri).map_err(|error| {
+        // The source is without the library's own words, which are for its programmers.
+        let wrong = error.source().map_or_else(|| error.body_text(), ToString::to_string);
+        format!("behind the `?` of the path: {wrong}")
+    })?;
+    Ok(asked)
 }
 
 #[cfg(test)]
@@ -133,6 +141,21 @@ mod tests {
         ];
         for (body, told) in wrong {
             assert_eq!(read_lease(body), Err(told.to_owned()));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_behind_the_question_mark_is_told_with_its_place() {
+        let told = |query: &str| asked::<Lease>(&format!("/v1/x?{query}").parse().unwrap());
+        assert_eq!(told("lease=5s").unwrap().lease.as_deref(), Some("5s"));
+        for (query, wrong) in [
+            ("leese=5s", "leese: unknown field `leese`, expected `lease`"),
+            ("lease=5s&lease=6s", "duplicate field `lease`"),
+        ] {
+            assert_eq!(
+                told(query).map(|it| it.lease),
+                Err(format!("behind the `?` of the path: {wrong}"))
+            );
         }
     }
 }
