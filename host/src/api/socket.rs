@@ -94,7 +94,13 @@ impl Socket {
         let directory = directory.unwrap_or(Path::new("."));
         // Others must be able to pass where they may connect.
         let passable = if mode & 0o077 == 0 { 0o700 } else { 0o755 };
-        fs::DirBuilder::new().recursive(true).mode(passable).create(directory).map_err(io)?;
+        fs::DirBuilder::new().recursive(true).mode(passable).create(directory).map_err(
+            |error| {
+                // Without this "File exists" would be said of a socket that is not there.
+                let text = format!("cannot make the directory {}: {error}", directory.display());
+                io(io::Error::new(error.kind(), text))
+            },
+        )?;
         let metadata = fs::metadata(directory).map_err(io)?;
         // In a sticky directory nobody moves another's files, but its owner does.
         let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
@@ -236,6 +242,16 @@ mod tests {
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Socket::bind(&path, 0o600).await, Err(BindError::NoSocket(_))));
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_cannot_be_made_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = Socket::bind(&file.join("wok.sock"), 0o600).await.unwrap_err().to_string();
+        let named = format!("cannot make the directory {}: ", file.display());
+        assert!(error.contains(&named), "{error}");
     }
 
     #[tokio::test]
