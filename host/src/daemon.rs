@@ -62,6 +62,7 @@ pub async fn run(
         if let Some(most) = most.filter(|most| *most < wanted) {
             tracing::warn!(
                 open_files = most,
+                wanted,
                 connections = config.connections,
                 "not all connections of the API can be served: raise the limit of open files"
             );

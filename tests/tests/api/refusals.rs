@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use wok_tests::api::{Client, serve};
+use wok_tests::api::{Client, Setting, serve, serve_by_way_of};
 use wok_tests::patience::{PATIENCE, eventually};
 use wok_tests::process::{Program, Stream};
 use wok_tests::zookeeper;
@@ -479,4 +479,17 @@ async fn a_request_that_is_refused_by_its_head_is_answered_all_the_same() -> Res
         Ok(())
     });
     refused.await?
+}
+
+/// A connection takes several files, so the number of connections alone does not say how far to raise the limit.
+#[tokio::test]
+async fn a_limit_of_open_files_that_is_too_low_is_told_with_the_one_that_is_wanted() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let setting = Setting { connect: server.address(), root: None, api: "connections = 1000" };
+    let limited = ["-c", "ulimit -n 2000; exec \"$0\" \"$@\""];
+    let serving = serve_by_way_of(setting, LOCK, |wok| wok.by_way_of("sh", limited)).await?;
+    let told = serving.daemon.wait_for_text("raise the limit of open files").await?.text;
+    assert!(told.contains("open_files=2000"), "{told}");
+    assert!(told.contains("wanted=3000"), "{told}");
+    Ok(())
 }
