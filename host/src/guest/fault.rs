@@ -110,6 +110,20 @@ impl Fault {
     }
 }
 
+/// What a trap means to somebody who knows the component and not WebAssembly.
+pub(super) fn in_words(trap: Trap) -> String {
+    match trap {
+        Trap::StackOverflow => "the stack is used up, as by deep recursion".to_owned(),
+        // Compilers keep a stack of their own at the memory's low end, and grow it beyond that.
+        Trap::MemoryOutOfBounds => {
+            "it reached outside its memory, as by deep recursion or a wrong pointer".to_owned()
+        }
+        Trap::UnreachableCodeReached => "it panicked or aborted".to_owned(),
+        Trap::OutOfFuel => "its fuel is used up, as by a loop without an end".to_owned(),
+        trap => trap.to_string(),
+    }
+}
+
 fn remedy(key: Option<&str>) -> String {
     match key {
         Some(key) => format!("raise {key} if it needs more"),
@@ -145,12 +159,10 @@ impl Scene<'_> {
             });
         }
         let message = match error.downcast_ref::<Trap>() {
-            Some(Trap::StackOverflow) => "the stack is used up, as by deep recursion".to_owned(),
-            Some(Trap::UnreachableCodeReached) => {
-                "it panicked or aborted (its log may tell more)".to_owned()
+            Some(trap @ Trap::UnreachableCodeReached) => {
+                format!("{} (its log may tell more)", in_words(*trap))
             }
-            Some(Trap::OutOfFuel) => "its fuel is used up, as by a loop without an end".to_owned(),
-            Some(trap) => trap.to_string(),
+            Some(trap) => in_words(*trap),
             None => cause,
         };
         let backtrace = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::to_string);

@@ -14,6 +14,7 @@ use wasmtime::{Store, Trap};
 
 use super::cache;
 use super::engine::{CompileCache, EngineError, sandboxed};
+use super::fault::in_words;
 use super::limits::{Growth, LimitReached, Limits};
 use super::sections::custom_section;
 pub(crate) use bindings::wok::judge::history;
@@ -246,10 +247,7 @@ fn fault(
         (Some(LimitReached { what, maximum, .. }), _) => {
             format!("it wanted more than {maximum} {what}")
         }
-        (None, Some(Trap::OutOfFuel)) => "its fuel is used up, as by a loop without an end".into(),
-        (None, Some(Trap::StackOverflow)) => "the stack is used up, as by deep recursion".into(),
-        (None, Some(Trap::UnreachableCodeReached)) => "it panicked or aborted".into(),
-        (None, Some(trap)) => trap.to_string(),
+        (None, Some(trap)) => in_words(*trap),
         // wasmtime has no type for this one.
         (None, None) if cause.contains("fuel allocated for hostcalls") => {
             format!("it answered more than {ANSWER_BYTES} bytes")

@@ -80,6 +80,27 @@ async fn recursion_without_end_traps() {
     );
 }
 
+/// Reads beyond the end of its memory, as a stack does that has grown below its beginning.
+const OUTSIDE: &str = r#"(component
+    (core module $outside (memory 1)
+        (func (export "reach") (drop (i32.load (i32.const -4)))))
+    (core instance $outside (instantiate $outside))
+    (func $reach (canon lift (core func $outside "reach")))
+    (instance $it (export "reach" (func $reach)))
+    (export "test:outside/outside@0.1.0" (instance $it)))"#;
+
+#[tokio::test]
+async fn one_that_reaches_outside_its_memory_is_told_how_that_comes() {
+    let sandbox = Sandbox::new();
+    let engine = engine_for(1);
+    let module = Module::load(&engine, "outside", &wat::parse_str(OUTSIDE).unwrap()).unwrap();
+    let config = module.configuration(None).unwrap();
+    let mut instance = Instance::start(&module, sandbox.surroundings(), &config).await.unwrap();
+    let arguments = module.arguments("reach", &json!({})).unwrap();
+    let fault = instance.call(&arguments).await.unwrap_err().to_string();
+    assert!(fault.contains("outside its memory, as by deep recursion"), "{fault}");
+}
+
 /// Makes a request to the ensemble at every depth, so also where the stack is all but used up.
 const DEEP_CALLS: &str = r#"(component
     (type $error (variant (case "no-node") (case "node-exists") (case "not-empty")
