@@ -128,11 +128,9 @@ impl<'a> Collecting<'a> {
         for step in steps {
             match step {
                 file::Step::Call(call) => drop(self.found.insert(call.operation.get_ref())),
-                file::Step::Do(name) => {
-                    if self.walked.insert(name.get_ref()) {
-                        let named = self.file.steps.get(name.get_ref());
-                        self.collect(named.map_or(&[], Vec::as_slice));
-                    }
+                file::Step::Do(name) if self.walked.insert(name.get_ref()) => {
+                    let named = self.file.steps.get(name.get_ref());
+                    self.collect(named.map_or(&[], Vec::as_slice));
                 }
                 file::Step::OneOf(choices) => {
                     choices.get_ref().iter().for_each(|choice| self.collect(&choice.steps));
