@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::future::pending;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,7 +25,7 @@ use crate::config::spell_duration;
 use crate::guest::Arguments;
 use crate::guest::values::error_in_words;
 use crate::participant::{
-    Answer, Call, CallError, Ending, Follower, Leaving, Notice, Participant, Presence,
+    Answer, Call, CallError, Follower, Leaving, Notice, Participant, Presence,
 };
 use crate::registry::App;
 
@@ -52,8 +52,6 @@ pub(super) struct Attendance {
     pub(super) dependence: Option<Dependence>,
     /// Cancelled to have it leave.
     pub(super) leaving: CancellationToken,
-    /// Why it leaves, once it does.
-    why: OnceLock<Cow<'static, str>>,
     /// Cancelled when nothing of it is left.
     pub(super) ended: CancellationToken,
     /// Cancelled to withdraw what is under way; the next operation has another.
@@ -81,7 +79,6 @@ impl Attendance {
             lease: None,
             dependence: None,
             leaving: CancellationToken::new(),
-            why: OnceLock::new(),
             ended: CancellationToken::new(),
             withdrawn: Mutex::default(),
             told: Mutex::default(),
@@ -136,13 +133,13 @@ impl Attendance {
 
     /// Has it leave. Of several reasons the first one is told.
     pub(super) fn end(&self, why: impl Into<Cow<'static, str>>) {
-        self.why.get_or_init(|| why.into());
+        self.participant.presence().leaves_because(why);
         self.leaving.cancel();
     }
 
     /// Why it leaves, once it does.
-    fn why(&self) -> Option<&str> {
-        self.why.get().map(AsRef::as_ref)
+    fn why(&self) -> Option<Cow<'static, str>> {
+        self.participant.presence().why()
     }
 
     fn is_ending(&self) -> bool {
@@ -152,7 +149,7 @@ impl Attendance {
     /// What is told to those who ask too late: how the participant has ended, or why it is ending.
     pub(super) fn end_as_problem(&self) -> Problem {
         let standing = self.participant.presence().standing();
-        Problem::ended(standing.ending.as_ref(), self.why())
+        Problem::ended(standing.ending.as_ref(), self.why().as_deref())
     }
 
     /// Until when it may be told that what is held can be relied on: not for longer than its lease runs, and
@@ -184,7 +181,7 @@ impl Attendance {
                 told.is_final = true;
                 told.until
             };
-            self.why.get_or_init(|| STOPS.into());
+            self.participant.presence().leaves_because(STOPS);
             if is_held {
                 self.participant.tell_leaving(Leaving { why: STOPS.to_owned(), until });
             }
@@ -456,11 +453,7 @@ impl<'a> Teller<'a> {
                 _ => {}
             }
         }
-        let happening = Happening::of(notice);
-        self.tell(match (notice, self.attendance.why()) {
-            (Notice::Ended(Ending::Left), Some(why)) => happening.with("message", why),
-            _ => happening,
-        });
+        self.tell(Happening::of(notice, self.attendance.why()));
     }
 
     /// Tells an app that runs something under the claim that it is to end. Of a lost session the loss
@@ -468,11 +461,11 @@ impl<'a> Teller<'a> {
     fn tell_leaving(&self) {
         let Attendance { participant, recipe, .. } = self.attendance;
         let (participant, why) = (participant.id(), self.attendance.why().unwrap_or_default());
-        tracing::debug!(recipe, participant, why, "an app's participant leaves");
+        tracing::debug!(recipe, participant, why = &*why, "an app's participant leaves");
         let is_kept = self.attendance.dependence.as_ref().is_some_and(Dependence::leave);
         if is_kept && !self.attendance.participant.session().is_lost() {
             // To all that follow it, of whom this is one.
-            let (why, until) = (why.to_owned(), self.attendance.told().until);
+            let (why, until) = (why.into_owned(), self.attendance.told().until);
             self.attendance.participant.tell_leaving(Leaving { why, until });
         }
     }

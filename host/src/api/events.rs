@@ -55,7 +55,7 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
                 }
             }
             notice = follower.next(), if next.is_none() => match notice {
-                Some(notice) => next = Some(Happening::of(&notice)),
+                Some(notice) => next = Some(Happening::of(&notice, presence.why())),
                 None => is_over = true,
             },
             _ = alive.tick(), if next.is_none() => {
@@ -143,7 +143,7 @@ fn line_of(member: &Member, word: &Word) -> Bytes {
         Word::Joined => {
             Happening::new("joined").with("session", format!("{:#x}", member.presence.session()))
         }
-        Word::Notice(notice) => Happening::of(notice),
+        Word::Notice(notice) => Happening::of(notice, member.presence.why()),
     };
     happening.line(&member.recipe, member.presence.id())
 }

@@ -1,5 +1,6 @@
 //! What is told as it happens: flat JSON objects, one a line.
 
+use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -113,8 +114,8 @@ impl Happening {
         }
     }
 
-    /// What a participant tells.
-    pub(super) fn of(notice: &Notice) -> Self {
+    /// What a participant tells, and why it leaves, where that is known.
+    pub(super) fn of(notice: &Notice, why: Option<Cow<'_, str>>) -> Self {
         match notice {
             Notice::Waiting { path } => Happening::new("waiting").with("path", path.as_str()),
             Notice::Held(Held { path, fence }) => {
@@ -139,7 +140,9 @@ impl Happening {
                     Ending::Lost(_) => "lost",
                     Ending::Failed(_) => "failed",
                 };
-                Happening::new("ended").with("how", how).with("message", ending.to_string())
+                let why = why.filter(|_| matches!(ending, Ending::Left));
+                let message = why.map_or_else(|| ending.to_string(), Cow::into_owned);
+                Happening::new("ended").with("how", how).with("message", message)
             }
         }
     }
@@ -168,7 +171,7 @@ impl Happening {
 /// The line of what a participant tells, for who follows one of its own process.
 #[cfg(feature = "command-line")]
 pub(crate) fn notice_line(notice: &Notice, recipe: &str, participant: &str) -> Bytes {
-    Happening::of(notice).line(recipe, participant)
+    Happening::of(notice, None).line(recipe, participant)
 }
 
 /// The line of what an operation of such a participant has answered.

@@ -2,6 +2,7 @@
 //!
 //! Each follower has a queue of its own, so that one that does not read holds nobody up.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -88,6 +89,8 @@ struct Shared {
     standing: Standing,
     queues: Vec<Arc<Queue>>,
     listener: Option<Box<dyn Listener>>,
+    /// Why it leaves, where somebody or something has it leave.
+    why: Option<Cow<'static, str>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -121,6 +124,16 @@ impl Line {
     /// Where the participant stands.
     pub(crate) fn standing(&self) -> Standing {
         self.shared().standing.clone()
+    }
+
+    /// Notes why the participant leaves. Of several reasons the first one stays.
+    pub(crate) fn leaves_because(&self, why: Cow<'static, str>) {
+        self.shared().why.get_or_insert(why);
+    }
+
+    /// Why the participant leaves, where that has been noted.
+    pub(crate) fn why(&self) -> Option<Cow<'static, str>> {
+        self.shared().why.clone()
     }
 
     /// Notes that an operation is under way, until what this answers is dropped.

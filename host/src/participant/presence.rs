@@ -1,5 +1,6 @@
 //! A participant as others of this host see it.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use super::line::{Follower, Line, Listener, Standing};
@@ -33,6 +34,16 @@ impl Presence {
     /// Where it stands, by what it has told.
     pub fn standing(&self) -> Standing {
         self.line.standing()
+    }
+
+    /// Notes why it leaves, for all who follow it. Of several reasons the first one stays.
+    pub fn leaves_because(&self, why: impl Into<Cow<'static, str>>) {
+        self.line.leaves_because(why.into());
+    }
+
+    /// Why it leaves, where that has been noted.
+    pub fn why(&self) -> Option<Cow<'static, str>> {
+        self.line.why()
     }
 
     /// What it holds at this very moment, as far as anyone can know.

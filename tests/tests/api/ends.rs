@@ -357,6 +357,27 @@ async fn hold_detached(client: &Client, lease: &str) -> Result<(String, Value)> 
     Ok((format!("/v1/participants/{id}"), held.body))
 }
 
+/// Whoever looks after a daemon asks why a participant has left, and has no stream of its own with it.
+#[tokio::test]
+async fn whoever_follows_is_told_why_a_participant_has_left() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", LOCK).await?;
+    let client = serving.client();
+    let mut everybody = client.follow("GET", "/v1/events", &Value::Null).await?;
+    hold_detached(&client, "500ms").await?;
+    let ended = everybody.until("ended").await?;
+    assert_eq!(ended["message"], "its lease has passed without a renewal", "{ended}");
+    let (app, _) = hold_detached(&client, "1h").await?;
+    let mut follower = client.follow("GET", &format!("{app}/events"), &Value::Null).await?;
+    follower.until("held").await?;
+    assert_eq!(client.ask("DELETE", &app, &Value::Null).await?.status, 204);
+    for follower in [&mut everybody, &mut follower] {
+        let ended = follower.until("ended").await?;
+        assert_eq!(ended["message"], "its app has ended it", "{ended}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn no_deadline_is_told_beyond_a_lease_and_a_lease_that_has_passed_stays_so() -> Result<()> {
     let server = zookeeper::shared().await;
