@@ -497,6 +497,7 @@ mod tests {
         // What the leader must know of reaches back to before the question, and not by a heartbeat.
         let silent = timing.untold() + timing.heartbeat() * 3 / 2;
         let session = StandIn::open_for(silent);
+        // tidy: a test's paused clock, which only a pause between two questions moves
         let begun = tokio::time::Instant::now();
         session.core.assure_contact().await.unwrap();
         assert_eq!(begun.elapsed(), Duration::ZERO, "there was a pause between two questions");
