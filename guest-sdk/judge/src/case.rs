@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::faults::Faults;
 use crate::history::{Change, Entry, ParticipantId, What};
@@ -146,6 +147,14 @@ impl<'a> Case<'a> {
     pub fn of(history: &'a [Entry], truth: &'a Truth<'a>, promise: &'a Promise) -> Self {
         let people = People::of(history, truth, promise);
         Case { promise, history, truth, people, faults: Faults::of(history) }
+    }
+
+    /// The arguments that an operation was called with.
+    pub fn arguments(&self, call: &Call<'_>) -> Option<&'a Value> {
+        match &self.history.get(call.invoked.at)?.what {
+            What::Invoked { arguments, .. } => Some(arguments),
+            _ => None,
+        }
     }
 
     /// The first entry later than that; none if the history does not reach so far.

@@ -1,6 +1,10 @@
 //! Those who are there as long as they live: is one that has died gone in time?
 
+use serde_json::Value;
+
+use crate::grants::fence_of;
 use crate::history::{Change, ParticipantId, What};
+use crate::people::Person;
 use crate::{Case, Moment, Violation};
 
 /// How long it may take beyond a session's timeout until the ensemble has closed the session: a tick, by which
@@ -16,6 +20,15 @@ pub struct Presence {
     pub path: String,
     /// Its `czxid`.
     pub fence: u64,
+}
+
+impl Presence {
+    /// By an answer that has the znode's path below the mount, and its fence.
+    pub fn of(person: &Person<'_>, told: &Value) -> Option<Presence> {
+        let path = told.get("path")?.as_str()?;
+        let path = [person.mount.trim_end_matches('/'), path].concat();
+        Some(Presence { who: person.id, path, fence: fence_of(told.get("fence")?)? })
+    }
 }
 
 /// Once a participant has ended, or its host was killed, its znode goes within its session's timeout, rounded

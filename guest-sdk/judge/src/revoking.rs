@@ -291,10 +291,7 @@ impl<'a> Revoking<'a> {
 
     /// The path of the contender that a call names by any path that ends with its name.
     fn revoked(&self, call: &Call<'_>) -> Option<String> {
-        let What::Invoked { arguments, .. } = &self.case.history.get(call.invoked.at)?.what else {
-            return None;
-        };
-        let name = arguments.get("path")?.as_str()?.rsplit('/').next()?;
+        let name = self.case.arguments(call)?.get("path")?.as_str()?.rsplit('/').next()?;
         let mount = self.case.people.person(call.who)?.mount;
         Some([mount.trim_end_matches('/'), "/", name].concat())
     }

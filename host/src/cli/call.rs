@@ -90,7 +90,7 @@ impl Arguments {
         Ok(match outcome {
             Outcome::Followed(code) => code,
             Outcome::Answered(answer) => {
-                // An answer is never dropped, so this waits for whoever reads it.
+                // To print may take for ever: wok drops no answer, and waits until somebody reads it.
                 if let Err(error) = signals::end_at_once() {
                     tracing::warn!(%error, "no signal ends this call while nobody reads its answer");
                 }

@@ -83,8 +83,8 @@ pub(super) async fn unless_asked_to_end(
 /// From now on a signal that asks wok to end ends it at once. For when nothing is held any more, and wok may
 /// wait for ever for somebody else, such as a reader of standard output.
 ///
-/// What [`receive`] takes on stays taken on after its runtime, and then nobody hears it. So a thread hears it
-/// and does what the signal would have done.
+/// The handlers that [`receive`] sets stay when its runtime has ended, and then nobody hears the signals. So a
+/// thread hears them, and ends wok with the code by which a shell tells of that signal.
 ///
 /// # Errors
 /// The operating system refuses a handler or a thread.

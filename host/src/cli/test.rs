@@ -350,8 +350,9 @@ impl Arguments {
         // Behind the report: what was found is told in any case, and counts.
         let written = self.write_run(subject, &verdict, gravest(&verdict.violations));
         if verdict.violations.is_empty() {
-            let idle = report::is_idle(&verdict);
-            return written.map(|()| if idle.is_none() { passing(&gaps) } else { BROKEN.into() });
+            let unjudged = report::why_unjudged(&verdict);
+            return written
+                .map(|()| if unjudged.is_none() { passing(&gaps) } else { BROKEN.into() });
         }
         if let Err(failed) = written {
             printer.remark(&failed.to_string());

@@ -3,7 +3,8 @@
 //! A guardian is the subreaper of its command, so what the command starts stays below the guardian.
 //! When the guardian is killed, its children go to the next subreaper above, which is the keeper.
 //! When the keeper is killed as well, they go to wok if wok is a subreaper. Then wok finds all of them,
-//! whatever they did to their session, group and environment. A wok that is none misses some of them.
+//! also those that have left their session, their group and their environment. Where wok is no
+//! subreaper, it misses some of them.
 
 use std::collections::BTreeSet;
 use std::io;

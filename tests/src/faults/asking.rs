@@ -129,10 +129,11 @@ impl Asking {
     }
 }
 
-/// Has them done one after another; answers what the last one was answered.
+/// Has them done one after another; answers what the last one answered. One that is refused is an error.
 async fn all_done(by: &Member, operations: &[Operation]) -> Result<Option<Value>> {
     let mut last = None;
     for operation in operations {
+        // Nothing is swallowed: `has_done` has failed where the answer is an error.
         last = by.has_done(operation).await?.value.ok();
     }
     Ok(last)

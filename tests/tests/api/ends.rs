@@ -357,7 +357,7 @@ async fn hold_detached(client: &Client, lease: &str) -> Result<(String, Value)> 
     Ok((format!("/v1/participants/{id}"), held.body))
 }
 
-/// Whoever looks after a daemon asks why a participant has left, and has no stream of its own with it.
+/// An operator follows participants of others, and is told why they have left as their own apps are.
 #[tokio::test]
 async fn whoever_follows_is_told_why_a_participant_has_left() -> Result<()> {
     let server = zookeeper::shared().await;

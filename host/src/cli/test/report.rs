@@ -109,7 +109,7 @@ pub(super) fn one(
     gaps: &Gaps,
 ) -> (String, Value) {
     let violations = &verdict.violations;
-    let idle = is_idle(verdict);
+    let unjudged = why_unjudged(verdict);
     let mut text = format!(
         "{}{module}: {} operations, {} succeeded, {} grants, {} of the faults struck a host \
          call, {:.1} simulated seconds\n\
@@ -123,7 +123,7 @@ pub(super) fn one(
         verdict.digest()
     );
     match gravest(violations) {
-        None => text.push_str(idle.unwrap_or(gaps.held())),
+        None => text.push_str(unjudged.unwrap_or(gaps.held())),
         Some(violation) => {
             for line in timeline::around(&verdict.history, violation) {
                 writeln!(text, "{line}").unwrap_or_default();
@@ -136,7 +136,7 @@ pub(super) fn one(
         }
     }
     let mut json = json!({
-        "passed": violations.is_empty() && idle.is_none(),
+        "passed": violations.is_empty() && unjudged.is_none(),
         "operations": verdict.tally.operations,
         "succeeded": verdict.tally.succeeded,
         "grants": verdict.tally.grants,
@@ -146,7 +146,7 @@ pub(super) fn one(
     });
     if let Some(json) = json.as_object_mut()
         && violations.is_empty()
-        && let Some(why) = idle
+        && let Some(why) = unjudged
     {
         json.insert("reason".to_owned(), json!(why));
     }
@@ -154,8 +154,8 @@ pub(super) fn one(
     (text, json)
 }
 
-/// Why one run says nothing, if it does not: nobody called anything, or nothing that was asked for was done.
-pub(super) fn is_idle(verdict: &Verdict) -> Option<&'static str> {
+/// Why nothing was judged in a run: nobody called an operation, or no call succeeded. None where one did.
+pub(super) fn why_unjudged(verdict: &Verdict) -> Option<&'static str> {
     match (verdict.tally.operations, verdict.tally.succeeded) {
         (0, _) => Some("no operation was called, so that nothing was judged"),
         (_, 0) => {

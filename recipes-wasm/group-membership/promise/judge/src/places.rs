@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use wok_judge::departures::Presence;
 use wok_judge::grants::fence_of;
 use wok_judge::history::{Entry, ParticipantId, What};
@@ -37,12 +36,8 @@ fn gone(group: &Group<'_>, name: &str, fence: u64, since: usize) -> Option<Momen
 
 /// The places that participants were told to have.
 pub(super) fn told(calls: &[Made<'_, '_>]) -> impl Iterator<Item = Presence> {
-    calls.iter().filter(|made| made.call.operation == "join").filter_map(|made| {
-        let (_, value) = made.value()?;
-        let path = value.get("path").and_then(Value::as_str)?;
-        let path = [made.person.mount.trim_end_matches('/'), path].concat();
-        Some(Presence { who: made.call.who, path, fence: fence_of(value.get("fence")?)? })
-    })
+    let those = calls.iter().filter(|made| made.call.operation == "join");
+    those.filter_map(|made| Presence::of(made.person, made.value()?.1))
 }
 
 /// G4 of joining: who is told that it joined has a znode by that name, which was created for it

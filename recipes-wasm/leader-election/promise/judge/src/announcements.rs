@@ -1,6 +1,5 @@
 //! What leaders announce: by whom and when it is written, and what stood when.
 
-use serde_json::Value;
 use wok_judge::history::{Change, Entry, Outcome, What};
 use wok_judge::truth::{Contender, split};
 use wok_judge::{Case, Violation};
@@ -104,13 +103,9 @@ impl<'a> Announcements<'a> {
     ) {
         for call in case.people.calls().iter().filter(|call| call.operation == "announce") {
             let Some((answered, Outcome::Ok { .. })) = call.answered else { continue };
-            let Some(What::Invoked { arguments, .. }) =
-                case.history.get(call.invoked.at).map(|entry| &entry.what)
-            else {
-                continue;
-            };
             // What is no text the history has in another form.
-            let Some(text) = arguments.get("data").and_then(Value::as_str) else { continue };
+            let announced = case.arguments(call).and_then(|given| given.get("data")?.as_str());
+            let Some(text) = announced else { continue };
             let is_its_own = |it: &&Contender<'_>| {
                 case.people.asker(it).is_some_and(|asker| asker.id == call.who)
             };

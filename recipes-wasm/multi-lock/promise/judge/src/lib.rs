@@ -31,7 +31,7 @@ mod wholes;
 mod tests;
 
 use serde_json::Value;
-use wok_judge::history::{Entry, What};
+use wok_judge::history::Entry;
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
 use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, herd, leftovers, lines};
@@ -99,21 +99,13 @@ impl Judge for MultiLockJudge {
 
 /// The directory of the lock whose line a call asks for.
 fn line_of(case: &Case<'_>, person: &Person<'_>, call: &Call<'_>) -> Option<String> {
-    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
-        return None;
-    };
-    let name = arguments.get("name").and_then(Value::as_str)?;
+    let name = case.arguments(call)?.get("name")?.as_str()?;
     Some([person.mount.trim_end_matches('/'), "/", name].concat())
 }
 
 /// The names that a call asks for, in their order.
 fn asked<'a>(case: &Case<'a>, call: &Call<'_>) -> Vec<&'a str> {
-    let Some(What::Invoked { arguments, .. }) =
-        case.history.get(call.invoked.at).map(|entry| &entry.what)
-    else {
-        return Vec::new();
-    };
-    let names = arguments.get("names").and_then(Value::as_array);
+    let names = case.arguments(call).and_then(|given| given.get("names")?.as_array());
     let mut names: Vec<&str> = names.into_iter().flatten().filter_map(Value::as_str).collect();
     names.sort_unstable();
     names

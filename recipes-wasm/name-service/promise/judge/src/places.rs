@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use wok_judge::departures::Presence;
 use wok_judge::grants::fence_of;
 use wok_judge::history::{Entry, ParticipantId, What};
@@ -36,12 +35,8 @@ fn gone(service: &Service<'_>, id: &str, since: usize) -> Option<Moment> {
 
 /// The instances that participants were told to have.
 pub(super) fn told(calls: &[Made<'_, '_>]) -> impl Iterator<Item = Presence> {
-    calls.iter().filter(|made| made.call.operation == "register").filter_map(|made| {
-        let (_, value) = made.value()?;
-        let path = value.get("path").and_then(Value::as_str)?;
-        let path = [made.person.mount.trim_end_matches('/'), path].concat();
-        Some(Presence { who: made.call.who, path, fence: fence_of(value.get("fence")?)? })
-    })
+    let those = calls.iter().filter(|made| made.call.operation == "register");
+    those.filter_map(|made| Presence::of(made.person, made.value()?.1))
 }
 
 /// N4: who is told that it registered has an instance that was created for it during the call, and who

@@ -1,7 +1,6 @@
 //! How items go.
 
-use serde_json::Value;
-use wok_judge::history::{Outcome, What};
+use wok_judge::history::Outcome;
 use wok_judge::people::Call;
 use wok_judge::{Case, Violation};
 
@@ -89,7 +88,7 @@ pub(super) fn named<'l, 'a>(
 
 /// How a call names an item, if it does.
 pub(super) fn name_asked<'a>(case: &Case<'a>, call: &Call<'_>) -> Option<&'a str> {
-    arguments(case, call)?.get("item")?.as_str()
+    case.arguments(call)?.get("item")?.as_str()
 }
 
 fn wrong(
@@ -138,13 +137,6 @@ fn wrong(
 
 /// The fence that a call of `ack-item` names.
 fn fence(case: &Case<'_>, call: &Call<'_>) -> Option<i64> {
-    let fence = arguments(case, call)?.get("fence")?;
+    let fence = case.arguments(call)?.get("fence")?;
     fence.as_i64().or_else(|| fence.as_str()?.parse().ok())
-}
-
-pub(super) fn arguments<'a>(case: &Case<'a>, call: &Call<'_>) -> Option<&'a Value> {
-    match &case.history.get(call.invoked.at)?.what {
-        What::Invoked { arguments, .. } => Some(arguments),
-        _ => None,
-    }
 }

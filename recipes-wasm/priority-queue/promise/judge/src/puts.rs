@@ -1,7 +1,7 @@
 //! What is put in is in the queue, once.
 
 use serde_json::Value;
-use wok_judge::history::{Outcome, What};
+use wok_judge::history::Outcome;
 use wok_judge::people::Call;
 use wok_judge::{Case, Violation};
 
@@ -54,19 +54,12 @@ fn check_answers(case: &Case<'_>, found: &mut Vec<Violation>) {
 
 /// The priority of what a call puts in.
 fn priority(case: &Case<'_>, call: &Call<'_>) -> i64 {
-    match case.history.get(call.invoked.at).map(|entry| &entry.what) {
-        Some(What::Invoked { arguments, .. }) => {
-            arguments.get("priority").and_then(Value::as_i64).unwrap_or_default()
-        }
-        _ => 0,
-    }
+    case.arguments(call).and_then(|given| given.get("priority")?.as_i64()).unwrap_or_default()
 }
 
 /// What a call puts in, as far as it is text.
 fn wanted(case: &Case<'_>, call: &Call<'_>) -> Option<Vec<Vec<u8>>> {
-    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
-        return None;
-    };
+    let arguments = case.arguments(call)?;
     let bytes = |data: &Value| data.as_str().map(|text| text.as_bytes().to_vec());
     match call.operation {
         "put" => Some(vec![bytes(arguments.get("data")?)?]),

@@ -6,7 +6,6 @@ use wok_judge::people::{Call, End};
 use wok_judge::truth::{Contender, split};
 use wok_judge::{Case, Violation, turns};
 
-use crate::ends::arguments;
 use crate::log::{Log, part_of};
 use crate::takes::takes;
 
@@ -57,7 +56,7 @@ const MOST: u64 = 64;
 /// W1: who asks for items while there are none waits, and is answered neither an error nor none.
 pub(super) fn check_refusals(case: &Case<'_>, found: &mut Vec<Violation>) {
     let asks_for_a_wrong_number = |call: &Call<'_>| {
-        let most = arguments(case, call).and_then(|given| given.get("max")?.as_u64());
+        let most = case.arguments(call).and_then(|given| given.get("max")?.as_u64());
         most.is_some_and(|most| !(1..=MOST).contains(&most))
     };
     turns::check_refusals_but(case, "W1", asks_for_a_wrong_number, found);

@@ -1,7 +1,7 @@
 //! What is put in is in the queue, once.
 
 use serde_json::Value;
-use wok_judge::history::{Outcome, What};
+use wok_judge::history::Outcome;
 use wok_judge::people::Call;
 use wok_judge::{Case, Violation};
 
@@ -52,9 +52,7 @@ fn check_answers(case: &Case<'_>, found: &mut Vec<Violation>) {
 
 /// What a call puts in, as far as it is text.
 fn wanted(case: &Case<'_>, call: &Call<'_>) -> Option<Vec<Vec<u8>>> {
-    let What::Invoked { arguments, .. } = &case.history.get(call.invoked.at)?.what else {
-        return None;
-    };
+    let arguments = case.arguments(call)?;
     let bytes = |data: &Value| data.as_str().map(|text| text.as_bytes().to_vec());
     match call.operation {
         "put" => Some(vec![bytes(arguments.get("data")?)?]),

@@ -64,10 +64,7 @@ fn unstored(
     call: &Call<'_>,
     answered: Moment,
 ) -> Option<String> {
-    let asked = match &case.history.get(call.invoked.at)?.what {
-        What::Invoked { arguments, .. } => arguments.get("permits")?.as_u64()?,
-        _ => return None,
-    };
+    let asked = case.arguments(call)?.get("permits")?.as_u64()?;
     let stores = |change: &Change| match change {
         Change::Created { path, data, .. } | Change::DataSet { path, data, .. } => {
             path.strip_prefix(person.mount) == Some("/leases")

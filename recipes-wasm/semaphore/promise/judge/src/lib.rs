@@ -26,7 +26,7 @@ mod turns;
 mod tests;
 
 use serde_json::Value;
-use wok_judge::history::{Entry, What};
+use wok_judge::history::Entry;
 use wok_judge::people::Call;
 use wok_judge::truth::Truth;
 use wok_judge::{Case, Judge, Promise, Stay, Violation, beliefs, first_of_each, herd};
@@ -108,12 +108,7 @@ impl Judge for SemaphoreJudge {
 
 /// How many permits a call of `acquire` asks for.
 fn wanted(case: &Case<'_>, call: &Call<'_>) -> u64 {
-    match case.history.get(call.invoked.at).map(|entry| &entry.what) {
-        Some(What::Invoked { arguments, .. }) => {
-            arguments.get("permits").and_then(Value::as_u64).unwrap_or(1)
-        }
-        _ => 1,
-    }
+    case.arguments(call).and_then(|given| given.get("permits")?.as_u64()).unwrap_or(1)
 }
 
 wok_judge::export!(SemaphoreJudge);
