@@ -52,13 +52,21 @@ func post(path string, arguments map[string]string) (io.ReadCloser, error) {
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(answer.Body)
+	var told struct {
+		Error   any
+		Message string
+	}
 	problem := fmt.Errorf("%s: %s", path, strings.TrimSpace(string(text)))
+	if json.Unmarshal(text, &told) == nil && told.Message != "" {
+		problem = fmt.Errorf("%s: %s", path, told.Message)
+	}
 	switch status := answer.StatusCode; {
 	// The queue's own answer; this participant has ended; there is no session.
 	case status == http.StatusConflict, status == http.StatusGone, status == http.StatusServiceUnavailable:
 		return nil, problem
-	// A daemon that was started again never knew this participant.
-	case status == http.StatusNotFound && strings.HasPrefix(path, "participants/"):
+	// A daemon that was started again never knew this participant. Another 404 is `no-operation`: the recipe is
+	// no queue, and never will be.
+	case told.Error == "not-found" && strings.HasPrefix(path, "participants/"):
 		return nil, problem
 	}
 	end(1, problem)
@@ -111,8 +119,18 @@ func join(recipe string) (*joined, error) {
 }
 
 type item struct {
-	Data  string
+	Data  data
 	Fence json.Number
+}
+
+// What is no text comes as {"base64":"..."}, and stays so.
+type data string
+
+func (it *data) UnmarshalJSON(text []byte) error {
+	if json.Unmarshal(text, (*string)(it)) != nil {
+		*it = data(text)
+	}
+	return nil
 }
 
 // Takes an item with the participant, or with a new one where there is none.

@@ -38,13 +38,20 @@ async function post(path, read, body = {}) {
     throw new Ended(`no answer: ${error.message}`);
   }
   if (status === 200) return answered;
-  // 409 is the queue's own answer. 410 says that this participant has ended, 404 that a daemon which was
-  // started again never knew it, and 503 that there is no session.
-  if ([409, 410, 503].includes(status) || (status === 404 && path.startsWith("participants/"))) {
-    throw new Ended(answered.message ?? JSON.stringify(answered.error));
+  // 409 is the queue's own answer. 410 says that this participant has ended, 503 that there is no session, and
+  // `not-found` that a daemon which was started again never knew the participant. Another 404 is
+  // `no-operation`: the recipe is no queue, and never will be.
+  const isUnknown = answered.error === "not-found" && path.startsWith("participants/");
+  if ([409, 410, 503].includes(status) || isUnknown) {
+    throw new Ended(answered.message ?? inWords(answered.error));
   }
-  console.error(`${path}: ${JSON.stringify(answered)}`);
+  console.error(`${path}: ${answered.message ?? JSON.stringify(answered)}`);
   process.exit(1);
+}
+
+// What is no text comes as an object, as {"base64": "..."}.
+function inWords(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 async function put(recipe, ...items) {
@@ -82,7 +89,8 @@ async function take(recipe, count = Infinity) {
     }
     // The item comes back to somebody else if this process dies here. So the work may be done twice, and
     // whatever is written to should refuse a fence that is lower than the highest it has seen.
-    console.log(`took ${item.data} with fence ${item.fence}`);
+    const data = inWords(item.data);
+    console.log(`took ${data} with fence ${item.fence}`);
     try {
       await post(`participants/${joined.participant}/ack`, whole);
     } catch (error) {
@@ -90,7 +98,7 @@ async function take(recipe, count = Infinity) {
       console.log(`lost: ${error.message}`);
       process.exit(76);
     }
-    console.log(`done ${item.data}`);
+    console.log(`done ${data}`);
     taken++;
   }
   process.exit(0);

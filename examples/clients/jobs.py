@@ -49,11 +49,18 @@ def post(path, read, body=None, wok=None):
         raise Ended(f"no answer: {error}") from error
     if answer.status == 200:
         return answered
-    # 409 is the queue's own answer. 410 says that this participant has ended, 404 that a daemon which was
-    # started again never knew it, and 503 that there is no session.
-    if answer.status in (409, 410, 503) or answer.status == 404 and path.startswith("participants/"):
+    # 409 is the queue's own answer. 410 says that this participant has ended, 503 that there is no session, and
+    # `not-found` that a daemon which was started again never knew the participant. Another 404 is
+    # `no-operation`: the recipe is no queue, and never will be.
+    is_unknown = answered["error"] == "not-found" and path.startswith("participants/")
+    if answer.status in (409, 410, 503) or is_unknown:
         raise Ended(answered.get("message", answered["error"]))
-    sys.exit(f"{path}: {answered}")
+    sys.exit(f"{path}: {answered.get('message', answered)}")
+
+
+def in_words(data):
+    """What is no text comes as {"base64": "..."}."""
+    return data if isinstance(data, str) else json.dumps(data, separators=(",", ":"))
 
 
 def put(recipe, *items):
@@ -96,13 +103,14 @@ def take(recipe, count=None):
             continue
         # The item comes back to somebody else if this process dies here. So the work may be done twice, and
         # whatever is written to should refuse a fence that is lower than the highest it has seen.
-        print(f"took {item['data']} with fence {item['fence']}", flush=True)
+        data = in_words(item["data"])
+        print(f"took {data} with fence {item['fence']}", flush=True)
         try:
             post(f"participants/{participant}/ack", json.load)
         except Ended as error:
             print(f"lost: {error}", flush=True)
             sys.exit(76)
-        print(f"done {item['data']}", flush=True)
+        print(f"done {data}", flush=True)
         taken += 1
 
 

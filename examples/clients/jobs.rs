@@ -52,7 +52,7 @@ fn take(recipe: &str, count: usize) -> Result<()> {
                 continue;
             }
         };
-        let (data, fence) = (item["data"].as_str().context("not text")?, &item["fence"]);
+        let (data, fence) = (in_words(&item["data"]), &item["fence"]);
         // The item comes back to somebody else if this process dies here. So the work may be done
         // twice, and whatever is written to should refuse a fence that is lower than the highest it
         // has seen.
@@ -124,21 +124,28 @@ fn post(path: &str, body: &Value) -> Result<BufReader<UnixStream>> {
         line.clear();
         ensure!(answer.read_line(&mut line)? > 0, "{path}: the answer broke off");
     }
-    let mut error = String::new();
-    match status.split(' ').nth(1).unwrap_or_default() {
-        "200" => return Ok(answer),
+    let status = status.split(' ').nth(1).unwrap_or_default();
+    if status == "200" {
+        return Ok(answer);
+    }
+    let told: Value = serde_json::from_reader(answer)?;
+    let problem = format!("{path}: {}", told["message"].as_str().unwrap_or(&told.to_string()));
+    match (status, told["error"].as_str()) {
         // The queue's own answer; this participant has ended; there is no session.
-        "409" | "410" | "503" => {}
-        // A daemon that was started again never knew this participant.
-        "404" if path.starts_with("participants/") => {}
+        ("409" | "410" | "503", _) => bail!(problem),
+        // A daemon that was started again never knew this participant. Another 404 is `no-operation`: the
+        // recipe is no queue, and never will be.
+        (_, Some("not-found")) if path.starts_with("participants/") => bail!(problem),
         _ => {
-            answer.read_to_string(&mut error)?;
-            writeln!(std::io::stderr(), "{path}: {}", error.trim_end())?;
+            writeln!(std::io::stderr(), "{problem}")?;
             process::exit(1);
         }
     }
-    answer.read_to_string(&mut error)?;
-    bail!("{path}: {}", error.trim_end())
+}
+
+/// What is no text comes as `{"base64":"..."}`.
+fn in_words(data: &Value) -> String {
+    data.as_str().map_or_else(|| data.to_string(), str::to_owned)
 }
 
 fn socket() -> PathBuf {

@@ -45,7 +45,7 @@ take() {
             # Nothing is lost where wok is gone, has no session, or has lost it meanwhile, or where the queue
             # itself refuses: what a participant has taken that has ended comes back.
             case $(told error) in
-            bad-request | unauthorized | forbidden | not-found) fail 1 "$answer" ;;
+            bad-request | unauthorized | forbidden | not-found | no-operation) fail 1 "$answer" ;;
             esac
             echo "joining again: $answer" >&2
             sleep 1
@@ -60,9 +60,10 @@ take() {
     done
 }
 
-# told KEY: prints what the answer has under that key.
+# told KEY: prints what the answer has under that key: a text, {"base64":"..."} for what is none, or a number.
 told() {
-    [[ $answer =~ \"$1\":\"([^\"]*)\" || $answer =~ \"$1\":([^,}]*) ]] && echo "${BASH_REMATCH[1]}"
+    [[ $answer =~ \"$1\":\"([^\"]*)\" || $answer =~ \"$1\":(\{[^}]*\}) || $answer =~ \"$1\":([^,}]*) ]] &&
+        echo "${BASH_REMATCH[1]}"
 }
 
 fail() {

@@ -29,7 +29,7 @@ REFUSALS = {
     "400": "bad-request",
     "401": "unauthorized",
     "403": "forbidden",
-    "404": "not-found",
+    "404": "no-operation",
     "405": "method-not-allowed",
     "503": "unavailable",
 }

@@ -290,13 +290,16 @@ async fn an_app_of_each_language_takes_what_was_put_in_its_order() -> Result<()>
         let put = ["put", "jobs", "cat", "dog", "owl"];
         let put = start(&serving, &language.jobs, &put)?.ended().await?;
         ensure!(put.stdout == "put cat\nput dog\nput owl\n", "{}: {put:?}", language.name);
-        let take = start(&serving, &language.jobs, &["take", "jobs", "3"])?.ended().await?;
+        let bytes = json!({ "data": { "base64": "/w==" } });
+        serving.client().post("/v1/recipes/jobs/call/put", &bytes).await?;
+        let take = start(&serving, &language.jobs, &["take", "jobs", "4"])?.ended().await?;
         ensure!(take.code() == Some(0), "{}: {take:?}", language.name);
         let items: Vec<&str> = (take.stdout.lines())
             .map(|line| line.split(" with fence").next().unwrap_or_default())
             .collect();
-        let expected = ["took cat", "done cat", "took dog", "done dog", "took owl", "done owl"];
-        ensure!(items == expected, "{}: {take:?}", language.name);
+        let put = ["cat", "dog", "owl", "{\"base64\":\"/w==\"}"];
+        let expected = put.map(|item| [format!("took {item}"), format!("done {item}")]);
+        ensure!(items == expected.concat(), "{}: {take:?}", language.name);
         let left = serving.client().post("/v1/recipes/jobs/call/length", &Value::Null).await?;
         ensure!(left.body["items"] == 0, "{}: {left:?}", language.name);
     }
@@ -332,14 +335,17 @@ async fn an_app_of_each_language_takes_on_when_the_daemon_is_started_again() -> 
 #[tokio::test]
 async fn an_app_of_each_language_leaves_before_it_joins_again() -> Result<()> {
     let server = zookeeper::shared().await;
-    let serving = serve(server.address(), "", RECIPES).await?;
+    let sealed = "\n[recipes.sealed]\nmodule = \"queue\"\nmount = \"/queues/sealed\"\n";
+    let serving = serve(server.address(), "", &format!("{RECIPES}{sealed}")).await?;
+    let admin = Admin::connect(server.address()).await?;
+    admin.create_unreadable(&format!("{}/queues/sealed/items", serving.root), b"").await?;
     let client = serving.client();
     for language in languages(serving.directory()).await? {
-        // Its call is part of the join, which is refused, as a lock has nothing to take.
+        // Its call is part of the join, which is refused.
         if language.name == "bash" {
             continue;
         }
-        let app = start(&serving, &language.jobs, &["take", "orders"])?;
+        let app = start(&serving, &language.jobs, &["take", "sealed"])?;
         eventually("three attempts", async || {
             let lines = app.lines();
             let again = lines.iter().filter(|line| line.text.starts_with("joining again"));
@@ -356,6 +362,18 @@ async fn an_app_of_each_language_leaves_before_it_joins_again() -> Result<()> {
         .context(language.name)?;
         app.signal(Signal::KILL)?;
         app.ended().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_app_of_each_language_ends_where_the_recipe_is_no_queue() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let serving = serve(server.address(), "", RECIPES).await?;
+    for language in languages(serving.directory()).await? {
+        let ended = start(&serving, &language.jobs, &["take", "orders"])?.ended().await?;
+        ensure!(ended.code() == Some(1), "{}: {ended:?}", language.name);
+        ensure!(ended.stderr.contains("has no operation take"), "{}: {ended:?}", language.name);
     }
     Ok(())
 }

@@ -57,6 +57,9 @@ fn an_exchange_is_as_the_document_has_it_or_is_told() -> Result<()> {
         |error: Value| Exchange::new("POST", acquire, 409).answered(json!({ "error": error }));
     let at_one = "/v1/participants/4b1d/acquire";
     let ended = |error: Value| Exchange::new("POST", at_one, 410).answered(error);
+    let at_one_404 = |word: &str| {
+        Exchange::new("POST", at_one, 404).answered(json!({ "error": word, "message": "m" }))
+    };
     let deleted = Exchange::new("DELETE", "/v1/participants/4b1d", 204);
     let nowhere = |status| Exchange::new("GET", "/v1/nothing", status);
     let other_method = Exchange::new("PUT", "/v1/host", 405);
@@ -83,6 +86,9 @@ fn an_exchange_is_as_the_document_has_it_or_is_told() -> Result<()> {
         (deleted.clone(), &[]),
         (deleted.answered(Value::Null), &["has a body, and the document has none"]),
         (nowhere(404).answered(json!({ "error": "not-found", "message": "m" })), &[]),
+        (at_one_404("not-found"), &[]),
+        (at_one_404("no-operation"), &[]),
+        (at_one_404("busy"), &["answer#"]),
         (nowhere(200).answered(json!({})), &["no such path and method"]),
         (other_method.answered(json!({ "error": "method-not-allowed", "message": "m" })), &[]),
     ])

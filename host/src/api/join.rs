@@ -171,7 +171,7 @@ pub(super) fn arguments(
     module.arguments(operation, given).map_err(|errors| {
         match module.interface().operation(operation) {
             Some(_) => Problem::bad_request(format!("{operation}: {errors}")),
-            None => Problem::not_found(errors.to_string()),
+            None => Problem::no_operation(errors.to_string()),
         }
     })
 }

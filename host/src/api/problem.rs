@@ -51,6 +51,12 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
+    /// Another word than [`not_found`](Self::not_found): who calls a participant again and again must not
+    /// take this for the participant's end, after which it joins anew.
+    pub(super) fn no_operation(message: impl Into<String>) -> Self {
+        Problem::new(StatusCode::NOT_FOUND, "no-operation", message)
+    }
+
     pub(super) fn method_not_allowed() -> Self {
         let message = "this path has other methods: see /v1/openapi.json";
         Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", message)

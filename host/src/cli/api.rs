@@ -54,7 +54,7 @@ impl From<ClientError> for Failure {
 fn of_host(error: HostError) -> Failure {
     let HostError { kind, message, reason, cause, .. } = error;
     match (&*kind, reason) {
-        ("bad-request" | "not-found" | "method-not-allowed" | "too-large", _) => {
+        ("bad-request" | "not-found" | "no-operation" | "method-not-allowed" | "too-large", _) => {
             Failure::Usage(hinted(message))
         }
         ("timed-out", _) => Failure::NotAcquired(message),
@@ -87,6 +87,7 @@ mod tests {
         for (kind, reason, expected) in [
             ("bad-request", None, "usage"),
             ("not-found", None, "usage"),
+            ("no-operation", None, "usage"),
             ("unauthorized", None, "unreachable"),
             ("forbidden", None, "unreachable"),
             ("unavailable", None, "unreachable"),

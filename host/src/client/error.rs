@@ -78,7 +78,7 @@ fn remedy(refused: &io::Error) -> &'static str {
 #[error("{message}")]
 #[non_exhaustive]
 pub struct HostError {
-    /// What it is, in one word: `not-found`, `busy`, …
+    /// What it is, in one word: `not-found`, `no-operation`, `busy`, …
     #[serde(rename = "error")]
     pub kind: String,
     /// For people, with the remedy.

@@ -209,7 +209,8 @@ async fn what_a_request_says_that_is_wrong_is_refused() -> Result<()> {
     ] {
         check(join, body, body.len(), 400, "bad-request");
     }
-    check(join, "{\"call\": \"steal\"}", 17, 404, "not-found");
+    check(join, "{\"call\": \"steal\"}", 17, 404, "no-operation");
+    check("/v1/recipes/orders/call/steal", "", 0, 404, "no-operation");
     check("/v1/recipes/nothing/join", "", 0, 404, "not-found");
     check("/v1/nothing", "", 0, 404, "not-found");
     check("/v1/recipes", "", 0, 405, "method-not-allowed");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::components::{Components, described, object, refer, text};
+use super::components::{Components, any_of, described, object, refer, text};
 
 /// Why the host does not do what is asked. An operation's own error is not the host's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub(super) enum Kind {
     Unauthorized,
     Forbidden,
     NotFound,
+    NoOperation,
     MethodNotAllowed,
     TooSlow,
     Ended,
@@ -23,11 +24,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 13] = [
+    const ALL: [Kind; 14] = [
         Kind::BadRequest,
         Kind::Unauthorized,
         Kind::Forbidden,
         Kind::NotFound,
+        Kind::NoOperation,
         Kind::MethodNotAllowed,
         Kind::TooSlow,
         Kind::Ended,
@@ -53,14 +55,14 @@ impl Kind {
 
     /// What may be said to who calls an operation.
     pub(super) const OF_CALLS: [Kind; 4] =
-        [Kind::NotFound, Kind::Ended, Kind::ModuleFailed, Kind::TimedOut];
+        [Kind::NoOperation, Kind::Ended, Kind::ModuleFailed, Kind::TimedOut];
 
     pub(super) fn status(self) -> u16 {
         match self {
             Kind::BadRequest => 400,
             Kind::Unauthorized => 401,
             Kind::Forbidden => 403,
-            Kind::NotFound => 404,
+            Kind::NotFound | Kind::NoOperation => 404,
             Kind::MethodNotAllowed => 405,
             Kind::TooSlow => 408,
             Kind::Ended => 410,
@@ -79,6 +81,7 @@ impl Kind {
             Kind::Unauthorized => "unauthorized",
             Kind::Forbidden => "forbidden",
             Kind::NotFound => "not-found",
+            Kind::NoOperation => "no-operation",
             Kind::MethodNotAllowed => "method-not-allowed",
             Kind::TooSlow => "too-slow",
             Kind::Ended => "ended",
@@ -101,7 +104,11 @@ impl Kind {
             Kind::Forbidden => {
                 "The host does not serve this user, this `Host`, or a web page of another origin."
             }
-            Kind::NotFound => "There is no such recipe, participant, operation or path.",
+            Kind::NotFound => "There is no such recipe, participant or path.",
+            Kind::NoOperation => {
+                "The recipe has no such operation, and the message names those that it has: to join again \
+                 is of no use."
+            }
             Kind::MethodNotAllowed => "The path has other methods.",
             Kind::TooSlow => "The body was not sent in time.",
             Kind::Ended => {
@@ -148,6 +155,26 @@ impl Kind {
     fn schema_name(self) -> String {
         format!("{}-error", self.name())
     }
+
+    /// The answer. A status has one answer, so who calls an operation finds both reasons for 404 in it.
+    fn response(self) -> Value {
+        let (words, kinds) = match self {
+            Kind::NoOperation => (
+                "There is no such recipe or participant (`not-found`), or the recipe has no such \
+                 operation (`no-operation`).",
+                vec![Kind::NotFound, self],
+            ),
+            _ => (self.words(), vec![self]),
+        };
+        match self.schema() {
+            None => json!({ "description": words }),
+            Some(_) => {
+                let body = any_of(kinds.into_iter().map(|kind| refer(&kind.schema_name())));
+                let content = json!({ "application/json": { "schema": body } });
+                json!({ "description": words, "content": content })
+            }
+        }
+    }
 }
 
 /// What kind of loss it was.
@@ -173,15 +200,7 @@ pub(super) fn add(components: &mut Components) {
 
 /// An answer for each kind, by its name.
 pub(super) fn responses() -> Value {
-    let response = |kind: Kind| {
-        let mut response = json!({ "description": kind.words() });
-        if let (Some(_), Value::Object(response)) = (kind.schema(), &mut response) {
-            let schema = refer(&kind.schema_name());
-            let content = json!({ "application/json": { "schema": schema } });
-            response.insert("content".to_owned(), content);
-        }
-        (kind.name().to_owned(), response)
-    };
+    let response = |kind: Kind| (kind.name().to_owned(), kind.response());
     Value::Object(Kind::ALL.into_iter().map(response).collect::<Map<_, _>>())
 }
 
