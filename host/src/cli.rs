@@ -52,7 +52,7 @@ use output::{Output, Printer};
 #[command(name = "wok", version, propagate_version = true, max_term_width = 100)]
 #[command(
     after_help = "Exit codes of its own: 64 usage, 69 ZooKeeper or the daemon unreachable or refusing, \
-    70 the module failed, 74 the answer could not be written, 75 not acquired in time, 76 the claim was \
+    70 the module failed, 74 what was asked for could not be written, 75 not acquired in time, 76 the claim was \
     lost, 78 configuration. Otherwise the command's own; 126 and 127 as a shell if it cannot be started."
 )]
 struct Arguments {

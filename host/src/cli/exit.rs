@@ -2,6 +2,7 @@
 //! 76 means a lost claim.
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::stdout;
@@ -40,6 +41,14 @@ pub enum Failure {
     /// What the command is to tell cannot be written. What the command did stands.
     #[error("cannot write to standard output: {0}")]
     Output(&'static std::io::Error),
+    /// A file that was asked for cannot be written.
+    #[error("cannot write {}: {error}; name a place that can be written to", path.display())]
+    File {
+        /// The file, or the directory of several.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
     /// The claim was not acquired in time.
     #[error("{0}")]
     NotAcquired(String),
@@ -126,7 +135,7 @@ impl Failure {
             Failure::Usage(_) => USAGE,
             Failure::Unreachable(_) => UNREACHABLE,
             Failure::Module(_) => MODULE_FAILED,
-            Failure::Output(_) => NO_OUTPUT,
+            Failure::Output(_) | Failure::File { .. } => NO_OUTPUT,
             Failure::NotAcquired(_) => NOT_ACQUIRED,
             Failure::Lost { .. } | Failure::CommandEnded(_) => LOST,
             Failure::Config(_) => CONFIG,
@@ -161,7 +170,7 @@ impl Failure {
             Failure::Usage(_) => "usage",
             Failure::Unreachable(_) => "unreachable",
             Failure::Module(_) => "module",
-            Failure::Output(_) => "output",
+            Failure::Output(_) | Failure::File { .. } => "output",
             Failure::NotAcquired(_) => "not-acquired",
             Failure::Lost { .. } | Failure::CommandEnded(_) => "lost",
             Failure::Config(_) => "config",

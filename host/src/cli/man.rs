@@ -31,9 +31,8 @@ impl Arguments {
     pub(super) fn execute(self, wok: Command) -> Result<ExitCode, Failure> {
         let pages = pages(wok);
         if let Some(directory) = &self.to {
-            write_all(&pages, directory).map_err(|error| {
-                Failure::Config(format!("cannot write to {}: {error}", directory.display()))
-            })?;
+            write_all(&pages, directory)
+                .map_err(|error| Failure::File { path: directory.clone(), error })?;
             return Ok(ExitCode::SUCCESS);
         }
         let name = self.of.as_ref().map_or("wok.1".to_owned(), |of| format!("wok-{of}.1"));
@@ -91,6 +90,16 @@ mod tests {
     fn synopsis(page: &str) -> &str {
         let (_, rest) = page.split_once(".SH SYNOPSIS\n").unwrap();
         rest.split_once(".SH").unwrap().0
+    }
+
+    #[test]
+    fn pages_that_cannot_be_written_have_an_exit_code_of_their_own_kind() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let pages = Arguments { of: None, to: Some(file.path().join("man1")) };
+        let failure = pages.execute(crate::cli::Arguments::command()).unwrap_err();
+        assert_eq!((failure.kind(), failure.code()), ("output", ExitCode::from(74)));
+        let told = failure.to_string();
+        assert!(told.starts_with(&format!("cannot write {}", file.path().display())), "{told}");
     }
 
     #[test]

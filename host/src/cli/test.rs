@@ -65,7 +65,8 @@ use gaps::{Extent, Gaps};
     wok test ./my-lock.wasm --exhaustive\n\n\
     Ends with 0 if every invariant held; 1 if one was broken, or so little happened that nothing \
     was judged; 2 if nothing was broken, but no judge knows the interface, or operations were never \
-    called or only answered errors; 70 if the judge failed; 78 if the module, its workload or the \
+    called or only answered errors; 70 if the judge failed; 74 if the history or the picture \
+    cannot be written; 78 if the module, its workload or the \
     scenario is wrong; 130 after Ctrl-C.")]
 pub(super) struct Arguments {
     /// The module: a stock recipe's name, or a path to a component.

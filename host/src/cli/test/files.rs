@@ -20,6 +20,5 @@ pub(super) fn read(what: &str, path: &Path) -> Result<String, Failure> {
 
 /// Writes a file over what is there.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text)
-        .map_err(|error| Failure::Config(format!("cannot write {}: {error}", path.display())))
+    fs::write(path, text).map_err(|error| Failure::File { path: path.to_owned(), error })
 }
