@@ -389,6 +389,8 @@ async fn the_log_has_colours_in_a_terminal_unless_no_color_forbids_them() -> Res
         let ended = Program::new("script")
             .args(["--quiet", "--return", "--command", &line, "/dev/null"])
             .env("NO_COLOR", no_color)
+            // That of who runs the tests may be a dumb one.
+            .env("TERM", "xterm")
             .run()
             .await?;
         assert_eq!(ended.code(), Some(0), "{ended:?}");

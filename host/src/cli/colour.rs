@@ -20,9 +20,10 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    /// Colours only for a terminal, and not where `NO_COLOR` forbids them.
+    /// Colours only for a terminal, and not where `NO_COLOR` or `TERM=dumb` forbid them.
     pub(super) fn of(stream: &impl IsTerminal) -> Self {
-        match stream.is_terminal() && !forbids_colour(std::env::var_os("NO_COLOR")) {
+        let [no_color, term] = ["NO_COLOR", "TERM"].map(std::env::var_os);
+        match stream.is_terminal() && !forbids_colour(no_color, term) {
             true => Paint::Coloured,
             false => Paint::Plain,
         }
@@ -41,9 +42,10 @@ impl Paint {
     }
 }
 
-/// Whether `NO_COLOR` forbids colours: by the convention (no-color.org) if it is there and not empty.
-fn forbids_colour(no_color: Option<OsString>) -> bool {
-    no_color.is_some_and(|value| !value.is_empty())
+/// Whether colours are forbidden: by `NO_COLOR` if it is there and not empty, as its convention
+/// (no-color.org) has it, or by a terminal that says of itself that it obeys nothing.
+fn forbids_colour(no_color: Option<OsString>, term: Option<OsString>) -> bool {
+    no_color.is_some_and(|value| !value.is_empty()) || term.is_some_and(|value| value == "dumb")
 }
 
 #[cfg(test)]
@@ -52,9 +54,16 @@ mod tests {
 
     #[test]
     fn no_color_forbids_colours_unless_it_is_empty() {
-        assert!(forbids_colour(Some("1".into())));
-        assert!(!forbids_colour(Some("".into())));
-        assert!(!forbids_colour(None));
+        assert!(forbids_colour(Some("1".into()), None));
+        assert!(!forbids_colour(Some("".into()), None));
+        assert!(!forbids_colour(None, None));
+    }
+
+    #[test]
+    fn a_dumb_terminal_gets_none() {
+        assert!(forbids_colour(None, Some("dumb".into())));
+        assert!(!forbids_colour(None, Some("xterm-256color".into())));
+        assert!(!forbids_colour(None, Some("".into())));
     }
 
     #[test]
