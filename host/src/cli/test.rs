@@ -74,17 +74,18 @@ pub(super) struct Arguments {
 
     /// How many seeds have to pass; only those count in which enough was called, succeeded and was
     /// struck by faults. 1000 if it is not given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true,
         conflicts_with = "seed")]
     seeds: Option<u64>,
 
     /// The first of them; 1 if it is not given. An exhaustive run is that of the few seeds from it on
     /// which calls the most.
-    #[arg(long, value_name = "S", conflicts_with = "seed")]
+    #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true,
+        conflicts_with = "seed")]
     first_seed: Option<u64>,
 
     /// Run one seed, and nothing else.
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", value_parser = seed, allow_negative_numbers = true)]
     seed: Option<u64>,
 
     /// Run what a file says: who does what, and what is done to them. With --seeds or --seed it says
@@ -118,12 +119,21 @@ pub(super) struct Arguments {
     judge: Option<PathBuf>,
 
     /// How many runs at a time; as many as there are processors if it is not given.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     jobs: Option<NonZeroUsize>,
 
     /// Where compiled modules are kept.
     #[arg(long, value_name = "DIRECTORY", hide = true)]
     cache_dir: Option<PathBuf>,
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("a seed is a number from 0 to {}", u64::MAX))
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| format!("it is a number of seeds, from 1 to {}", u64::MAX))
 }
 
 /// What a failing run was made of.
@@ -475,4 +485,35 @@ fn passing(gaps: &Gaps) -> ExitCode {
 fn is_without_grants(subject: &Subject, runs: u64, grants: u64) -> Option<String> {
     (subject.is_judged() && subject.claims() && grants == 0)
         .then(|| format!("nobody was granted anything in {runs} runs, so that nothing was judged"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    /// What is said of `wok test lock` with these arguments.
+    #[track_caller]
+    fn refused(option: &str, value: &str) -> String {
+        let line = ["wok", "test", "lock", option, value];
+        let refused = crate::cli::Arguments::command().try_get_matches_from(line).unwrap_err();
+        refused.to_string()
+    }
+
+    #[test]
+    fn what_is_no_seed_is_told_with_what_is_one() {
+        for (option, value, expected) in [
+            ("--seed", "-1", "a seed is a number from 0 to 18446744073709551615"),
+            ("--first-seed", "-1", "a seed is a number from 0 to 18446744073709551615"),
+            ("--seed", "18446744073709551616", "a seed is a number from 0 to"),
+            ("--seed", "one", "a seed is a number from 0 to"),
+            ("--seeds", "-1", "it is a number of seeds, from 1 to 18446744073709551615"),
+            ("--seeds", "0", "it is a number of seeds, from 1 to"),
+        ] {
+            let told = refused(option, value);
+            assert!(told.contains(&format!("invalid value '{value}' for '{option}")), "{told}");
+            assert!(told.contains(expected), "{told}");
+        }
+        let told = refused("--jobs", "-1");
+        assert!(told.contains("invalid value '-1' for '--jobs"), "{told}");
+    }
 }
