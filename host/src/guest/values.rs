@@ -3,6 +3,7 @@
 //! | WIT | JSON |
 //! |---|---|
 //! | 64-bit integers | a number up to 2^53, a decimal string beyond; both are read |
+//! | integers | a number; `1.0` and `1e3` are read, too, as JSON Schema has them for integers |
 //! | other numbers | a number; floats also `"nan"`, `"inf"`, `"-inf"` |
 //! | `list<u8>` | a string where it is text, else `{"base64": "…"}`; both are read |
 //! | option | absent or null; some option in an option is `{"some": …}` |

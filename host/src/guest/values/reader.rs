@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use wasmtime::component::Val;
 
+use super::EXACT;
 use super::error::{Segment, ValueError, ValueErrors};
 use crate::guest::value_type::{Case, Label, RecordType, ValueType, VariantType};
 use crate::near::near;
@@ -310,11 +311,11 @@ impl Reader {
     }
 
     /// 32 bits and less: a number only.
-    fn integer<T: TryFrom<i64>>(&mut self, ty: &ValueType, json: &Value) -> Option<T> {
+    fn integer<T: TryFrom<i128>>(&mut self, ty: &ValueType, json: &Value) -> Option<T> {
         let Value::Number(number) = json else {
             return self.mismatch(ty, json);
         };
-        match number.as_i64().map(T::try_from) {
+        match whole(number).map(T::try_from) {
             Some(Ok(value)) => Some(value),
             _ => self.out_of_range(&number.to_string(), ty),
         }
@@ -322,14 +323,14 @@ impl Reader {
 
     /// 64 bits: a number, or its digits in a string.
     fn long_integer<T: TryFrom<i128>>(&mut self, ty: &ValueType, json: &Value) -> Option<T> {
-        let digits = match json {
-            Value::Number(number) => number.to_string(),
-            Value::String(digits) if is_decimal(digits) => digits.clone(),
+        let (written, number) = match json {
+            Value::Number(number) => (number.to_string(), whole(number)),
+            Value::String(digits) if is_decimal(digits) => (digits.clone(), digits.parse().ok()),
             _ => return self.mismatch(ty, json),
         };
-        match digits.parse::<i128>().map(T::try_from) {
-            Ok(Ok(value)) => Some(value),
-            _ => self.out_of_range(&digits, ty),
+        match number.map(T::try_from) {
+            Some(Ok(value)) => Some(value),
+            _ => self.out_of_range(&written, ty),
         }
     }
 
@@ -420,6 +421,19 @@ impl Reader {
         self.errors.push(ValueError { path: self.path.clone(), problem });
         None
     }
+}
+
+/// A number that is whole, as JSON Schema has it: `1.0` and `1e3` are, too. Of a double beyond 2^53 nobody
+/// knows which number was written.
+fn whole(number: &Number) -> Option<i128> {
+    let integer = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    integer.or_else(|| {
+        let double = number.as_f64()?;
+        let is_known = double.fract() == 0.0 && double.abs() <= EXACT as f64;
+        #[allow(clippy::cast_possible_truncation, reason = "what is known is no larger than 2^53")]
+        let integer = double as i128;
+        is_known.then_some(integer)
+    })
 }
 
 fn is_decimal(text: &str) -> bool {

@@ -4,10 +4,10 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use wasmtime::component::Val;
 
-use super::error_in_words;
 use super::reader::{read_fields, read_record};
 use super::schema::{Side, answer_schema, error_schema, schema};
 use super::writer::write;
+use super::{EXACT, error_in_words};
 use crate::guest::interface::Operation;
 use crate::guest::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 
@@ -88,7 +88,7 @@ fn long_integers_are_numbers_as_far_as_every_reader_knows_them() {
 #[test]
 fn numbers_out_of_range_or_not_whole_are_refused() {
     let expected = |got| format!("it: expected a whole number from 0 to 255, got {got}");
-    for got in ["256", "-1", "1.5", "1.0"] {
+    for got in ["256", "-1", "1.5", "256.0"] {
         let json: Value = serde_json::from_str(got).unwrap();
         check_refused(&ValueType::U8, &json, &expected(got));
     }
@@ -100,6 +100,20 @@ fn numbers_out_of_range_or_not_whole_are_refused() {
     );
     check(&ValueType::F64, &json!("-inf"), &json!("-inf"));
     check(&ValueType::F32, &json!("nan"), &json!("nan"));
+}
+
+#[test]
+fn a_whole_number_is_one_however_it_is_written() {
+    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    for (written, number) in [("1.0", 1), ("1e2", 100), ("-0.0", 0)] {
+        check(&ValueType::U8, &read(written), &json!(number));
+        check(&ValueType::S64, &read(written), &json!(number));
+    }
+    let exact = 1_u64 << 53;
+    check(&ValueType::U64, &read("9007199254740992.0"), &json!(exact));
+    // A double has it as 9007199254740992, and so perhaps not as it was written.
+    let refused = through(&ValueType::U64, &read("9007199254740994.0")).unwrap_err();
+    assert!(refused.contains("from 0 to 18446744073709551615"), "{refused}");
 }
 
 #[test]
@@ -246,14 +260,22 @@ fn typed_json() -> impl Strategy<Value = (ValueType, Value)> {
 
 /// Whether a schema, of the few words that ours use, takes a value.
 fn takes(schema: &Value, json: &Value) -> bool {
+    // `1.0` is an integer, too (JSON Schema core, section 4.2.3).
+    let wide = |number: &Value| match number {
+        Value::Number(number) if number.is_f64() => {
+            let number = number.as_f64().filter(|it| it.fract() == 0.0 && it.abs() <= EXACT as f64);
+            number.map(|whole| whole as i128)
+        }
+        Value::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    };
     let is_type = |name: &Value| match (name.as_str().unwrap(), json) {
         ("null", Value::Null) | ("boolean", Value::Bool(_)) | ("string", Value::String(_)) => true,
         ("number", Value::Number(_)) => true,
         ("array", Value::Array(_)) | ("object", Value::Object(_)) => true,
-        ("integer", Value::Number(number)) => !number.is_f64(),
+        ("integer", number) => wide(number).is_some(),
         _ => false,
     };
-    let wide = |number: &Value| number.to_string().parse::<i128>().unwrap();
     let length =
         || json.as_array().map_or_else(|| json.as_str().unwrap().chars().count(), Vec::len);
     schema.as_object().unwrap().iter().all(|(word, rule)| match word.as_str() {
@@ -262,8 +284,8 @@ fn takes(schema: &Value, json: &Value) -> bool {
         "const" => rule == json,
         "enum" => rule.as_array().unwrap().contains(json),
         // Only where the type is right: the other rules look at other types.
-        "minimum" => !is_type(&json!("integer")) || wide(json) >= wide(rule),
-        "maximum" => !is_type(&json!("integer")) || wide(json) <= wide(rule),
+        "minimum" => wide(json).is_none_or(|number| number >= wide(rule).unwrap()),
+        "maximum" => wide(json).is_none_or(|number| number <= wide(rule).unwrap()),
         "minLength" | "minItems" => {
             !(json.is_string() || json.is_array()) || length() >= rule.as_u64().unwrap() as usize
         }
