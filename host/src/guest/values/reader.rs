@@ -341,7 +341,11 @@ impl Reader {
                 "nan" => Some(f64::NAN),
                 "inf" => Some(f64::INFINITY),
                 "-inf" => Some(f64::NEG_INFINITY),
-                _ => self.mismatch(ty, json),
+                _ => self.fail(
+                    "expected a number, got a string; JSON has no NaN and no infinity, for which \
+                     the texts \"nan\", \"inf\" and \"-inf\" stand"
+                        .to_owned(),
+                ),
             },
             _ => self.mismatch(ty, json),
         }

@@ -100,6 +100,12 @@ fn numbers_out_of_range_or_not_whole_are_refused() {
     );
     check(&ValueType::F64, &json!("-inf"), &json!("-inf"));
     check(&ValueType::F32, &json!("nan"), &json!("nan"));
+    // As a shell's word it is no JSON, and so a text.
+    for text in ["NaN", "Infinity", "1e999x"] {
+        let refused = through(&ValueType::F64, &json!(text)).unwrap_err();
+        let told = "it: expected a number, got a string; JSON has no NaN and no infinity";
+        assert!(refused.starts_with(told), "{refused}");
+    }
 }
 
 #[test]
