@@ -17,6 +17,15 @@ pub(super) fn object(field: &Field<'_>, report: &mut Report<'_>) -> Option<Value
     convert(field.value(), 0, report)
 }
 
+/// An integer, as JSON has it: one of more than 64 bits as a double. A module's types then tell the key
+/// and which numbers it takes, which nothing here knows.
+fn number(digits: &str, radix: u32) -> Option<Number> {
+    let signed = i64::from_str_radix(digits, radix).map(Number::from);
+    let integer = signed.or_else(|_| u64::from_str_radix(digits, radix).map(Number::from));
+    let double = || digits.parse().ok().filter(|_| radix == 10).and_then(Number::from_f64);
+    integer.ok().or_else(double)
+}
+
 fn convert(value: &Spanned<DeValue<'_>>, depth: usize, report: &mut Report<'_>) -> Option<Value> {
     let mut refuse = |what: String, remedy: &str| {
         report.error(Place { span: value.span(), show: Show::Line }, what, remedy);
@@ -28,11 +37,11 @@ fn convert(value: &Spanned<DeValue<'_>>, depth: usize, report: &mut Report<'_>) 
     match value.get_ref() {
         DeValue::String(text) => Some(Value::String(text.to_string())),
         DeValue::Boolean(truth) => Some(Value::Bool(*truth)),
-        DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(number) => Some(Value::Number(number.into())),
-            Err(_) => refuse(
-                format!("{integer} does not fit into a TOML integer of 64 bits"),
-                "write it as a string of decimal digits, which 64-bit fields accept",
+        DeValue::Integer(integer) => match number(integer.as_str(), integer.radix()) {
+            Some(number) => Some(Value::Number(number)),
+            None => refuse(
+                format!("{integer} is larger than any number that a recipe can take"),
+                "write a smaller one",
             ),
         },
         DeValue::Float(float) => {

@@ -103,6 +103,21 @@ fn check_orders(orders: &Recipe, digest: &str) {
     assert_eq!(orders.run, None);
 }
 
+/// Its module says which numbers it takes, and in which key.
+#[test]
+fn a_number_that_is_too_large_is_left_to_the_module() {
+    let loaded = Directory::new()
+        .parse(
+            "zookeeper.connect = \"zk1\"
+[recipes.r]\nmodule = \"semaphore\"\nmount = \"/r\"
+config = { a = 9223372036854775808, b = 100000000000000000000, c = -9223372036854775809 }\n",
+        )
+        .unwrap();
+    let [recipe] = &loaded.config.recipes[..] else { panic!("one recipe") };
+    let config = json!({ "a": 1_u64 << 63, "b": 1e20, "c": -9_223_372_036_854_775_808.0 });
+    assert_eq!(recipe.config, config);
+}
+
 #[test]
 fn what_is_left_out_gets_its_default() {
     let loaded = Directory::new()

@@ -401,9 +401,9 @@ impl Reader {
             ValueType::U8 => "a whole number from 0 to 255",
             ValueType::S16 => "a whole number from -32768 to 32767",
             ValueType::U16 => "a whole number from 0 to 65535",
-            ValueType::S32 => "a whole number of 32 bits with sign",
+            ValueType::S32 => "a whole number from -2147483648 to 2147483647",
             ValueType::U32 => "a whole number from 0 to 4294967295",
-            ValueType::S64 => "a whole number of 64 bits with sign",
+            ValueType::S64 => "a whole number from -9223372036854775808 to 9223372036854775807",
             ValueType::U64 => "a whole number from 0 to 18446744073709551615",
             _ => "a number that fits",
         };

@@ -79,6 +79,19 @@ fn long_integers_are_numbers_as_far_as_every_reader_knows_them() {
         "it: expected a whole number from 0 to 18446744073709551615, got 18446744073709551616",
     );
     check_refused(
+        &ValueType::S64,
+        &json!(1e20),
+        &format!(
+            "it: expected a whole number from -9223372036854775808 to 9223372036854775807, got {}",
+            json!(1e20)
+        ),
+    );
+    check_refused(
+        &ValueType::S32,
+        &json!(1_u64 << 31),
+        "it: expected a whole number from -2147483648 to 2147483647, got 2147483648",
+    );
+    check_refused(
         &ValueType::U64,
         &json!("0x10"),
         "it: expected a number or a decimal string, got a string",
