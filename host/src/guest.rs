@@ -6,6 +6,7 @@
 //!
 //! Code map:
 //! - `engine`, `cache`: wasmtime's settings, the pool, the compile cache
+//! - `binary`: what is seen of a file before it is compiled
 //! - `module`, `module_error`, `reflect`, `interface`, `value_type`, `wit_docs`: a module's checks
 //!   and its types
 //! - `values`: JSON to component values and back
@@ -26,6 +27,7 @@
 //! - A component's processor time, memory, handles, calls, log and events are bounded (`limits`).
 
 mod answer;
+mod binary;
 mod bindings;
 mod bucket;
 mod cache;

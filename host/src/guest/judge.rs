@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{Store, Trap};
 
+use super::binary::{DAMAGED, is_judge, no_component};
 use super::cache;
 use super::engine::{CompileCache, EngineError, sandboxed};
 use super::fault::in_words;
@@ -92,21 +93,25 @@ impl Judge {
     /// The bytes are no judge, or the judge fails at once.
     pub fn load(name: &str, bytes: &[u8], cache: &CompileCache) -> Result<Self, JudgeError> {
         let unfit = |problem: String| JudgeError::Unfit { judge: name.to_owned(), problem };
-        if bytes.len() > MAX_BYTES {
-            return Err(unfit(format!("it has more than {MAX_BYTES} bytes")));
-        }
-        // Of a text the engine would tell which bytes are not those of a module.
-        if !bytes.starts_with(b"\0asm") {
-            return Err(unfit("it is no WebAssembly; `wok build` makes one".to_owned()));
+        if let Some(problem) = no_component(bytes, MAX_BYTES, "wok build --judge") {
+            return Err(unfit(problem));
         }
         let engine = engine(cache)?;
-        let component =
-            Component::from_binary(&engine, bytes).map_err(|error| unfit(format!("{error:#}")))?;
+        let component = Component::from_binary(&engine, bytes)
+            .map_err(|error| unfit(format!("{error:#}; {DAMAGED}")))?;
+        if !is_judge(&component, &engine) {
+            let problem = "it does not export wok:judge/judge; a recipe stands before --judge, as in \
+                           `wok test recipe.wasm --judge judge.wasm`, and `wok build --judge` makes a judge";
+            return Err(unfit(problem.to_owned()));
+        }
         // Nothing is linked: what asks for anything but types does not fit.
         let pre = Linker::new(&engine)
             .instantiate_pre(&component)
             .and_then(bindings::PromisePre::new)
-            .map_err(|error| unfit(format!("{error:#}")))?;
+            .map_err(|error| {
+                let remedy = "a judge imports nothing; build it with the wok-judge of this host";
+                unfit(format!("{error:#}; {remedy}"))
+            })?;
         let digest: [u8; 32] = Sha256::digest(bytes).into();
         let digest = crate::digest::hex(&digest);
         let mut inner = Inner { name: name.to_owned(), digest, invariants: Vec::new(), pre };

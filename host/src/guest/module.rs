@@ -9,6 +9,7 @@ use wasmtime::ResourcesRequired;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
 
+use super::binary::{is_judge, no_component};
 use super::engine::Engine;
 use super::interface::{Interface, Parameter};
 use super::module_error::ModuleError;
@@ -89,6 +90,7 @@ impl Module {
         loading.check_binary(bytes)?;
         let component = Component::from_binary(engine.wasmtime(), bytes)
             .map_err(|source| ModuleError::Invalid { module: name.to_owned(), source })?;
+        loading.check_kind(&component)?;
         let imports = loading.imports(&component)?;
         loading.check_memories(&component)?;
         let pre = engine
@@ -257,17 +259,24 @@ struct Loading<'a> {
 
 impl Loading<'_> {
     fn check_binary(&self, bytes: &[u8]) -> Result<(), ModuleError> {
-        let problem = match bytes.get(..8) {
-            Some([0, b'a', b's', b'm', _, 0, 1, 0]) if bytes.len() > MAX_BYTES => {
-                format!("{} bytes, and at most {MAX_BYTES} are loaded", bytes.len())
-            }
-            Some([0, b'a', b's', b'm', _, 0, 1, 0]) => return Ok(()),
-            Some([0, b'a', b's', b'm', ..]) => {
-                "a core module: make a component with `wok build`".to_owned()
-            }
-            _ => "not WebAssembly: make a component with `wok build`".to_owned(),
-        };
-        Err(ModuleError::NotComponent { module: self.name.to_owned(), problem })
+        match no_component(bytes, MAX_BYTES, "wok build") {
+            Some(problem) => Err(self.no_recipe(problem)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_kind(&self, component: &Component) -> Result<(), ModuleError> {
+        match is_judge(component, self.engine.wasmtime()) {
+            true => Err(self.no_recipe(
+                "the judge of a promise, and no recipe: `wok test` takes it with --judge"
+                    .to_owned(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    fn no_recipe(&self, problem: String) -> ModuleError {
+        ModuleError::NotComponent { module: self.name.to_owned(), problem }
     }
 
     fn check_memories(&self, component: &Component) -> Result<(), ModuleError> {

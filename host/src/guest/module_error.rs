@@ -1,10 +1,12 @@
 //! Why a file is no module.
 
+use super::binary::DAMAGED;
+
 /// Why a file is no module.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModuleError {
-    /// It is no WebAssembly component.
+    /// It is no WebAssembly component, or one of another kind.
     #[error("module {module}: {problem}")]
     NotComponent {
         /// The module.
@@ -13,7 +15,7 @@ pub enum ModuleError {
         problem: String,
     },
     /// It cannot be compiled.
-    #[error("module {module}: {source:#}")]
+    #[error("module {module}: {source:#}; {DAMAGED}")]
     Invalid {
         /// The module.
         module: String,

@@ -102,9 +102,20 @@ fn a_component_is_judged_by_the_judge_that_it_carries_along() {
 #[test]
 fn what_is_no_judge_is_refused_with_its_name() {
     let recipe = ModuleSource::Stock("lock".to_owned()).read(None).unwrap();
-    for bytes in [&b"nothing of the kind"[..], &*recipe] {
+    let judge = &hostile_component().wasm;
+    let cut = &judge[..judge.len() / 2];
+    let remedy = "`wok build --judge`";
+    for (bytes, told) in [
+        (&b"nothing of the kind"[..], &["not WebAssembly", remedy][..]),
+        (&b"\0asm\x01\0\0\0"[..], &["a core module", remedy]),
+        (&*recipe, &["it does not export wok:judge/judge", "stands before --judge", remedy]),
+        (cut, &["was it copied as a whole?", "`wok build`"]),
+    ] {
         let error = Judge::load("odd", bytes, &CompileCache::Off).unwrap_err().to_string();
         assert!(error.starts_with("odd is no judge: "), "{error}");
+        for text in told {
+            assert!(error.contains(text), "{text:?} in {error}");
+        }
     }
 }
 

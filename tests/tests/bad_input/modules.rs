@@ -37,7 +37,11 @@ fn bad_modules() -> Result<Vec<BadModule>> {
         ("text", b"[package]\n".to_vec(), &["not WebAssembly", "`wok build`"]),
         ("empty", Vec::new(), &["not WebAssembly", "`wok build`"]),
         ("core", wat::parse_str("(module)")?, &["a core module", "`wok build`"]),
-        ("cut", guest("echo")?.iter().copied().take(5_000).collect(), &["module cut"]),
+        (
+            "cut",
+            guest("echo")?.iter().copied().take(5_000).collect(),
+            &["module cut", "copied as a whole"],
+        ),
         (
             "future",
             component(importing("wok:recipe/zookeeper@7.0.0"))?,

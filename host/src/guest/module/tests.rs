@@ -64,6 +64,18 @@ fn what_is_no_component_is_told_apart() {
     let mut broken = wat::parse_str(exporting(&[PLAIN])).unwrap();
     broken.truncate(broken.len() - 3);
     assert!(matches!(Module::load(&engine, "m", &broken), Err(ModuleError::Invalid { .. })));
+    let told = refused(&broken);
+    assert!(told.ends_with(
+        "; was it copied as a whole? if so, build it anew with `wok build` of this version"
+    ));
+}
+
+#[test]
+fn a_judge_is_no_recipe_and_says_what_takes_it() {
+    check_refused(
+        r#"(component (instance $it) (export "wok:judge/judge@0.1.0" (instance $it)))"#,
+        "module ./mine.wasm: the judge of a promise, and no recipe: `wok test` takes it with --judge",
+    );
 }
 
 #[test]
