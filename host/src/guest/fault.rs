@@ -131,6 +131,15 @@ fn remedy(key: Option<&str>) -> String {
     }
 }
 
+/// What a component leaves behind that says more about its end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Traces<'a> {
+    /// The growth of its memory that was perhaps denied before.
+    pub(super) denied: Option<LimitReached>,
+    /// The last error that it has logged. A panic logs itself.
+    pub(super) last_error: Option<&'a str>,
+}
+
 /// Who was doing what when the fault happened.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scene<'a> {
@@ -141,9 +150,9 @@ pub(super) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// What an error of a call means, before which the growth of its memory was perhaps denied.
-    pub(super) fn fault(&self, error: wasmtime::Error, denied: Option<LimitReached>) -> Fault {
-        if let Some(limit) = error.downcast_ref::<LimitReached>().copied().or(denied) {
+    /// What an error of a call means.
+    pub(super) fn fault(&self, error: wasmtime::Error, traces: Traces<'_>) -> Fault {
+        if let Some(limit) = error.downcast_ref::<LimitReached>().copied().or(traces.denied) {
             return self.over_limit(limit);
         }
         if error.is::<PoolConcurrencyLimitError>() {
@@ -158,12 +167,13 @@ impl Scene<'_> {
                 key: None,
             });
         }
-        let message = match error.downcast_ref::<Trap>() {
-            Some(trap @ Trap::UnreachableCodeReached) => {
-                format!("{} (its log may tell more)", in_words(*trap))
+        let message = match (error.downcast_ref::<Trap>(), traces.last_error) {
+            // Not everybody sees the log: `wok test` has none.
+            (Some(trap @ Trap::UnreachableCodeReached), Some(line)) => {
+                format!("{}; the last error that it logged: {line}", in_words(*trap))
             }
-            Some(trap) => in_words(*trap),
-            None => cause,
+            (Some(trap), _) => in_words(*trap),
+            (None, _) => cause,
         };
         let backtrace = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::to_string);
         Fault::Trapped {
@@ -182,5 +192,29 @@ impl Scene<'_> {
             maximum: limit.maximum,
             key: limit.key,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(trap: Trap, last_error: Option<&str>, expected: &str) {
+        let scene = Scene { guest: "participant 1 of mine", operation: "take", hostcall_bytes: 0 };
+        let traces = Traces { denied: None, last_error };
+        let fault = scene.fault(trap.into(), traces);
+        assert_eq!(fault.to_string(), format!("participant 1 of mine: take trapped: {expected}"));
+    }
+
+    #[test]
+    fn a_panic_is_told_with_what_it_logged_if_it_did() {
+        let panicked = Trap::UnreachableCodeReached;
+        let expected =
+            "it panicked or aborted; the last error that it logged: panicked at a.rs:1:2";
+        check(panicked, Some("panicked at a.rs:1:2"), expected);
+        check(panicked, None, "it panicked or aborted");
+        let expected = "the stack is used up, as by deep recursion";
+        check(Trap::StackOverflow, Some("something else"), expected);
     }
 }

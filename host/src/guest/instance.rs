@@ -10,7 +10,7 @@ use wasmtime::component::Val;
 use wasmtime::{Store, UpdateDeadline};
 
 use super::engine::Pace;
-use super::fault::{Fault, Scene};
+use super::fault::{Fault, Scene, Traces};
 use super::module::{Arguments, Configuration, Function, Module};
 use super::scheduler::{CpuSpent, Metered, Running, Turn};
 use super::state::{Phase, State};
@@ -195,7 +195,7 @@ impl Instance {
     fn reserved(&self, name: &str) -> Result<Arc<Function>, Fault> {
         self.module.function(name).map(Arc::clone).ok_or_else(|| {
             let scene = Scene { guest: &self.guest, operation: name, hostcall_bytes: 0 };
-            scene.fault(not_found(name), None)
+            scene.fault(not_found(name), Traces::default())
         })
     }
 
@@ -265,16 +265,15 @@ impl Live {
         });
         if let Err(error) = provide(&mut store, module.engine().pace()) {
             let hostcall_bytes = limits.hostcall_bytes;
-            return Err(
-                Scene { guest: &guest, operation: "start", hostcall_bytes }.fault(error, None)
-            );
+            let scene = Scene { guest: &guest, operation: "start", hostcall_bytes };
+            return Err(scene.fault(error, Traces::default()));
         }
         match module.pre().instantiate_async(&mut store).await {
             Ok(instance) => Ok(Live { store, instance }),
             Err(error) => {
                 let hostcall_bytes = limits.hostcall_bytes;
                 let scene = Scene { guest: &guest, operation: "start", hostcall_bytes };
-                Err(scene.fault(error, store.data().growth.denied))
+                Err(scene.fault(error, store.data().traces()))
             }
         }
     }
@@ -294,18 +293,18 @@ impl Live {
         };
         let scene = Scene { guest: &guest, operation, hostcall_bytes };
         let Some(function) = self.instance.get_func(&mut self.store, index) else {
-            return Err(scene.fault(not_found(operation), None));
+            return Err(scene.fault(not_found(operation), Traces::default()));
         };
         self.store.set_hostcall_fuel(to_usize(hostcall_bytes));
         if let Err(error) = provide(&mut self.store, pace) {
-            return Err(scene.fault(error, None));
+            return Err(scene.fault(error, Traces::default()));
         }
         self.store.data_mut().growth.denied = None;
         let mut results = result.as_ref().map(|_| Val::Bool(false));
         let calling = function.call_async(&mut self.store, &call.arguments, results.as_mut_slice());
         match calling.await {
             Ok(()) => Ok((self, results)),
-            Err(error) => Err(scene.fault(error, self.store.data().growth.denied)),
+            Err(error) => Err(scene.fault(error, self.store.data().traces())),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use super::bindings::wok::recipe::zookeeper::Error;
 use super::bucket::{Bucket, Taken};
 use super::child_list::ChildList;
+use super::fault::Traces;
 use super::giving_up::Claimed;
 use super::limits::{Growth, LimitReached};
 use super::scheduler::Turn;
@@ -89,6 +90,11 @@ impl State {
             surroundings,
             turn,
         }
+    }
+
+    /// What is left to say of a component that has failed.
+    pub(super) fn traces(&self) -> Traces<'_> {
+        Traces { denied: self.growth.denied, last_error: self.voice_box.last_error() }
     }
 
     /// Begins a host call. One that asks nothing of the ensemble costs only processor time, which

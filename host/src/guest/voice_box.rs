@@ -11,6 +11,9 @@ use crate::plain_text;
 /// Longest line of the log; the rest is cut off.
 const MAX_LINE: usize = 4096;
 
+/// Characters of an error that are kept for the end of the component. A panic's place and message fit.
+const MAX_KEPT: usize = 400;
+
 /// Pairs of an event at most: each is handled by itself wherever the event goes.
 const MAX_PAIRS: usize = 64;
 
@@ -30,6 +33,7 @@ pub(super) struct VoiceBox {
     dropped_lines: u64,
     dropped_events: u64,
     oversized_events: u64,
+    last_error: Option<String>,
 }
 
 impl VoiceBox {
@@ -41,11 +45,20 @@ impl VoiceBox {
             dropped_lines: 0,
             dropped_events: 0,
             oversized_events: 0,
+            last_error: None,
         }
+    }
+
+    /// The beginning of the last error that was logged.
+    pub(super) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
     pub(super) fn log(&mut self, level: LogLevel, message: &str, now_ms: impl FnOnce() -> u64) {
         let line = escaped(message);
+        if level == LogLevel::Error {
+            self.last_error = Some(line.chars().take(MAX_KEPT).collect());
+        }
         if self.log.take((line.len() + AROUND) as u64, now_ms) != Taken::Yes {
             self.dropped_lines += 1;
             return;
@@ -185,6 +198,20 @@ mod tests {
         assert_eq!(heard[fit], format!("{dropped} events were dropped: too many bytes per second"));
         let told = "2000 events were dropped: an event has at most 64 pairs and 16384 bytes";
         assert_eq!(heard[fit + 1], told);
+    }
+
+    #[test]
+    fn the_last_error_is_kept_also_where_the_log_has_no_room() {
+        let limits = Limits { log_per_second: 70, ..Limits::default() };
+        let mut voice_box = VoiceBox::new(&limits, Arc::new(Heard::default()), 0);
+        voice_box.log(LogLevel::Info, "", || 0);
+        assert_eq!(voice_box.last_error(), None);
+        voice_box.log(LogLevel::Error, "first", || 0);
+        voice_box.log(LogLevel::Error, "panicked at a.rs:1:2:\nso", || 0);
+        voice_box.log(LogLevel::Warn, "later", || 0);
+        assert_eq!(voice_box.last_error(), Some(r"panicked at a.rs:1:2:\nso"));
+        voice_box.log(LogLevel::Error, &"é".repeat(MAX_KEPT + 1), || 0);
+        assert_eq!(voice_box.last_error(), Some(&*"é".repeat(MAX_KEPT)));
     }
 
     #[test]

@@ -45,7 +45,7 @@ async fn recursion_and_traps_end_the_component_alone() -> Result<()> {
     for (operation, body, told) in [
         ("recurse", json!({}), "the stack is used up, as by deep recursion"),
         ("trap", json!({}), "trap trapped"),
-        ("panic", json!({"message": "oh no"}), "it panicked or aborted (its log may tell more)"),
+        ("panic", json!({"message": "oh no"}), "; the last error that it logged: panicked at "),
     ] {
         let guest = scene.hostile()?;
         let name = guest.participant.id().to_owned();
