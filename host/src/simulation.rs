@@ -7,8 +7,8 @@
 //! place, a `network`, and `servers` made of the embedded server's state machine.
 //!
 //! # Code map
-//! - [`subject`], `survey`, [`workload`], [`plan`], `references`: what is run, what its users do, and
-//!   the plan of a seed
+//! - [`subject`], `survey`, [`workload`], [`plan`], [`scenario`], `references`: what is run, what its
+//!   users do, and the plan of a seed or of a file
 //! - [`world`], `executor`, `process`, `application`, `nemesis`: a run and who takes part in it
 //! - `network`, `servers`, `client`, `frames`: the ensemble and the way to it
 //! - [`ensemble`]: the ensemble by itself, to be compared with Apache ZooKeeper
@@ -44,6 +44,7 @@ pub mod plan;
 mod process;
 mod recorder;
 mod references;
+pub mod scenario;
 pub mod search;
 mod servers;
 pub mod shrink;

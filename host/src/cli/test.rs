@@ -30,12 +30,13 @@ use crate::simulation::exhaustive::{self, Exhausted};
 use crate::simulation::judges::{Violation, gravest};
 use crate::simulation::picture;
 use crate::simulation::plan::Plan;
+use crate::simulation::scenario::Scenario;
 use crate::simulation::search::{Findings, Search};
 use crate::simulation::shrink::shrink;
 use crate::simulation::subject::{Given, Origin as WorkloadOrigin, Subject};
-use crate::simulation::verdict::{self, Verdict, VerdictError};
+use crate::simulation::verdict::{self, Verdict};
 use crate::simulation::workload;
-use files::{read, read_plan, write};
+use files::{of_subject, read, read_scenario, write};
 use gaps::{Extent, Gaps};
 
 /// Run a module in simulation: hosts that lose their connections, are stopped and killed, over an
@@ -165,20 +166,16 @@ impl Arguments {
             false => Some(object("config", &self.config)?),
         };
         let judge = promise::judge(self.judge.as_deref(), &source, &bytes, &cache)?;
-        let given = self.given(&source)?;
-        let scenario = match &given {
-            Given::Scenario { plan, .. } => Some(plan.clone()),
-            _ => None,
-        };
+        let scenario = self.scenario.as_deref().map(read_scenario).transpose()?;
+        let scenario = scenario.as_ref();
+        let given = self.given(&source, scenario)?;
         let subject = Subject::with(&source.name(), &bytes, config, cache, given)
-            .map_err(|error| Failure::Config(error.to_string()))?;
+            .map_err(|error| of_subject(&error, scenario))?;
         let subject = match judge {
             Some(judge) => subject.judged_by(judge),
             None => subject,
         };
-        if scenario.is_none() {
-            subject.check_config().map_err(|error| Failure::Config(error.to_string()))?;
-        }
+        subject.check_config().map_err(|error| of_subject(&error, scenario))?;
         if let WorkloadOrigin::Nowhere = subject.origin() {
             printer.remark(
                 "nobody has written a workload: all operations are called at random \
@@ -195,20 +192,22 @@ impl Arguments {
             return self.exhaust(printer, &subject);
         }
         match (self.seed, scenario) {
-            (Some(seed), _) => self.one(printer, &subject, workload::plan(&subject, seed)),
-            (None, Some(plan)) if self.seeds.is_none() && self.first_seed.is_none() => {
-                self.one(printer, &subject, *plan)
+            (Some(seed), _) => {
+                self.one(printer, &subject, workload::plan(&subject, seed), scenario)
             }
-            _ => self.search(printer, &subject),
+            (None, Some(it)) if self.seeds.is_none() && self.first_seed.is_none() => {
+                self.one(printer, &subject, it.plan().clone(), scenario)
+            }
+            _ => self.search(printer, &subject, scenario),
         }
     }
 
     /// What the module is to be used as.
-    fn given(&self, source: &ModuleSource) -> Result<Given, Failure> {
+    fn given(&self, source: &ModuleSource, scenario: Option<&Scenario>) -> Result<Given, Failure> {
         let name = |path: &Path| path.display().to_string();
-        if let Some(path) = &self.scenario {
-            let plan = Box::new(read_plan(path)?);
-            return Ok(Given::Scenario { name: name(path), plan });
+        if let Some(scenario) = scenario {
+            let plan = Box::new(scenario.plan().clone());
+            return Ok(Given::Scenario { name: scenario.name().to_owned(), plan });
         }
         if let Some(path) = &self.workload {
             return Ok(Given::File { name: name(path), text: read("workload", path)? });
@@ -229,7 +228,12 @@ impl Arguments {
         self.first_seed.unwrap_or(1)
     }
 
-    fn search(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
+    fn search(
+        &self,
+        printer: &Printer,
+        subject: &Subject,
+        scenario: Option<&Scenario>,
+    ) -> Result<ExitCode, Failure> {
         let threads = self.jobs.or_else(|| std::thread::available_parallelism().ok());
         let search = Search {
             first: self.first_seed(),
@@ -249,7 +253,7 @@ impl Arguments {
                 ));
             }
         });
-        let mut findings = findings.map_err(|error| judge::failure(&error))?;
+        let mut findings = findings.map_err(|error| judge::failure(&error, scenario))?;
         let gaps = Gaps::of(subject, Extent::Search, &findings.called);
         if let Some(failing) = findings.failure.take() {
             let gaps = Gaps::of_any(subject);
@@ -304,14 +308,14 @@ impl Arguments {
     fn exhaust(&self, printer: &Printer, subject: &Subject) -> Result<ExitCode, Failure> {
         let mut told = Instant::now();
         let plan = exhaustive::widest(subject, self.first_seed(), FEW, SHORT)
-            .map_err(|error| judge::failure(&error))?;
+            .map_err(|error| judge::failure(&error, None))?;
         let exhausted = exhaustive::exhaust(subject, plan, |runs, all| {
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
                 printer.remark(&format!("{runs} of {all} runs"));
             }
         });
-        let mut exhausted = exhausted.map_err(|error| judge::failure(&error))?;
+        let mut exhausted = exhausted.map_err(|error| judge::failure(&error, None))?;
         if let Some(failing) = exhausted.failure.take() {
             let (gaps, is_stopped) = (Gaps::of_any(subject), interrupt::flag());
             return self.broken(printer, subject, failing, Origin::Exhaustive, &gaps, &is_stopped);
@@ -337,19 +341,18 @@ impl Arguments {
         Ok(passing(&gaps))
     }
 
-    fn one(&self, printer: &Printer, subject: &Subject, plan: Plan) -> Result<ExitCode, Failure> {
-        let verdict = Verdict::of(subject, plan).map_err(|error| {
-            let Some(path) = self.scenario.as_deref() else { return judge::failure(&error) };
-            match error {
-                VerdictError::Plan(error) => {
-                    Failure::Config(format!("{}: {error}", path.display()))
-                }
-                error => judge::failure(&error),
-            }
-        })?;
+    fn one(
+        &self,
+        printer: &Printer,
+        subject: &Subject,
+        plan: Plan,
+        scenario: Option<&Scenario>,
+    ) -> Result<ExitCode, Failure> {
+        let verdict =
+            Verdict::of(subject, plan).map_err(|error| judge::failure(&error, scenario))?;
         let gaps = Gaps::of(subject, Extent::One, &Called::of(&verdict.history));
         let (came, planned) = (verdict.came(), verdict.plan.faults.len());
-        if self.scenario.is_some() && self.seed.is_none() && came < planned {
+        if scenario.is_some() && self.seed.is_none() && came < planned {
             printer.remark(&format!(
                 "{} of the {planned} faults never came: nothing was as their `when` says, or there was \
                  nothing for them to strike",

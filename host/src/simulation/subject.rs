@@ -177,21 +177,51 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Whether its config, with that of each role, fits the module's types, and the module takes it: to
-    /// be asked where a plan has none of its own.
+    /// Whether its config, with that of each role, or that of each application of a scenario fits the
+    /// module's types, and the module takes it.
     ///
     /// # Errors
-    /// [`SubjectError::Config`].
+    /// The first one that is not taken, with its place where it stands in a file.
     pub fn check_config(&self) -> Result<(), SubjectError> {
-        for config in self.workload.configs(self.config.as_ref()) {
-            self.fitting_config(config.as_ref())?;
+        let configs = self.workload.configs(self.config.as_ref());
+        for (number, config) in configs.iter().enumerate() {
+            // That of the application before, as a rule.
+            if configs.iter().take(number).any(|earlier| earlier == config) {
+                continue;
+            }
+            if let Err(errors) = self.module.configuration(config.as_ref()) {
+                return Err(self.wrong_config(number, errors.to_string()));
+            }
             // If this run itself fails, the run that was asked for says why.
-            let refused = world::run(self, &joining_with(config)).ok();
+            let refused = world::run(self, &joining_with(config.clone())).ok();
             if let Some(error) = refused.and_then(|run| run.refused_config) {
-                return Err(SubjectError::Config(error_in_words(&error).into_owned()));
+                return Err(self.wrong_config(number, error_in_words(&error).into_owned()));
             }
         }
         Ok(())
+    }
+
+    /// That a config is not taken: of the role, or of the application of that number.
+    fn wrong_config(&self, number: usize, problem: String) -> SubjectError {
+        match (&self.workload, &self.origin) {
+            (Workload::Declared(declared), _) => {
+                let of_run = self.config.as_ref();
+                let alone = declared.configs(None).into_iter().nth(number).flatten();
+                // What the role has by itself is not wrong, so the run's is.
+                if of_run.is_some() && self.module.configuration(alone.as_ref()).is_ok() {
+                    return SubjectError::Config(problem);
+                }
+                declared
+                    .wrong_config(number, of_run, &problem)
+                    .map_or(SubjectError::Config(problem), SubjectError::Workload)
+            }
+            (Workload::Scenario(_), Origin::File(name)) => {
+                let problem = SubjectError::Config(problem).to_string();
+                let place = format!("applications[{number}].config");
+                SubjectError::Scenario { name: name.clone(), error: PlanError { place, problem } }
+            }
+            _ => SubjectError::Config(problem),
+        }
     }
 
     /// The same, used in another way.
@@ -275,11 +305,9 @@ impl Subject {
         &self,
         given: Option<&Value>,
     ) -> Result<Configuration, SubjectError> {
-        self.fitting_config(given.or(self.config.as_ref()))
-    }
-
-    fn fitting_config(&self, config: Option<&Value>) -> Result<Configuration, SubjectError> {
-        self.module.configuration(config).map_err(|error| SubjectError::Config(error.to_string()))
+        self.module
+            .configuration(given.or(self.config.as_ref()))
+            .map_err(|error| SubjectError::Config(error.to_string()))
     }
 }
 

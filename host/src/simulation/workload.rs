@@ -71,11 +71,16 @@ impl Workload {
         Declared::read(module, origin, text).map(|declared| Workload::Declared(Box::new(declared)))
     }
 
-    /// The settings that the module is started with, given those of the run.
+    /// The settings that the module is started with, given those of the run: of each role, or of each
+    /// application of a scenario.
     pub(super) fn configs(&self, of_run: Option<&Value>) -> Vec<Option<Value>> {
         match self {
             Workload::Declared(declared) => declared.configs(of_run),
-            _ => vec![of_run.cloned()],
+            Workload::Generic => vec![of_run.cloned()],
+            Workload::Scenario(plan) => {
+                let configs = plan.applications.iter().map(|it| it.config.as_ref().or(of_run));
+                configs.map(Option::<&Value>::cloned).collect()
+            }
         }
     }
 

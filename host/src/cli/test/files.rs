@@ -1,15 +1,33 @@
-//! The files that `wok test` reads and writes.
+//! The files that `wok test` reads and writes, and what is wrong with those.
 
 use std::fs;
 use std::path::Path;
 
 use super::super::exit::Failure;
-use crate::simulation::plan::Plan;
+use crate::simulation::scenario::Scenario;
+use crate::simulation::subject::SubjectError;
+use crate::simulation::world::PlanError;
 
 /// A scenario.
-pub(super) fn read_plan(path: &Path) -> Result<Plan, Failure> {
-    toml::from_str(&read("scenario", path)?)
-        .map_err(|error| Failure::Config(format!("the scenario {}: {error}", path.display())))
+pub(super) fn read_scenario(path: &Path) -> Result<Scenario, Failure> {
+    Scenario::read(&path.display().to_string(), &read("scenario", path)?)
+        .map_err(|error| Failure::Config(error.to_string()))
+}
+
+/// Why a module cannot be tested, or not as a scenario says.
+pub(super) fn of_subject(error: &SubjectError, scenario: Option<&Scenario>) -> Failure {
+    match error {
+        SubjectError::Scenario { error, .. } => of_plan(error, scenario),
+        error => Failure::Config(error.to_string()),
+    }
+}
+
+/// What is wrong with a plan, with the place of it in its scenario.
+pub(super) fn of_plan(error: &PlanError, scenario: Option<&Scenario>) -> Failure {
+    Failure::Config(match scenario {
+        Some(scenario) => scenario.wrong(error).to_string(),
+        None => error.to_string(),
+    })
 }
 
 /// A file, and what it is called if it cannot be read.

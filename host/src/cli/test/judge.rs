@@ -8,14 +8,16 @@ use super::super::exit::Failure;
 use super::super::next::path_word;
 use super::super::output::Printer;
 use super::super::promise::of_judge;
+use super::files::of_plan;
+use crate::simulation::scenario::Scenario;
 use crate::simulation::subject::Subject;
 use crate::simulation::verdict::VerdictError;
 
 /// What a run without a verdict is for the command line.
-pub(super) fn failure(error: &VerdictError) -> Failure {
+pub(super) fn failure(error: &VerdictError, scenario: Option<&Scenario>) -> Failure {
     match error {
         VerdictError::Judge(error) => of_judge(error),
-        VerdictError::Plan(error) => Failure::Config(error.to_string()),
+        VerdictError::Plan(error) => of_plan(error, scenario),
     }
 }
 

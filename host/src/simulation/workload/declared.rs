@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use toml::Spanned;
 
 use super::GIVES_UP_MS;
 use super::check::check;
@@ -23,6 +24,9 @@ pub(super) const APPLICATION: &str = "$application";
 #[derive(Debug, Clone)]
 pub struct Declared {
     file: File,
+    /// What it was read from.
+    origin: String,
+    text: String,
 }
 
 impl Declared {
@@ -32,13 +36,11 @@ impl Declared {
     /// # Errors
     /// The first thing that is wrong, with its line and column.
     pub fn read(module: &Module, origin: &str, text: &str) -> Result<Self, WorkloadError> {
-        let file: File = toml::from_str(text).map_err(|error| {
-            let at = error.span().unwrap_or_default();
-            WorkloadError::at(origin, text, at.start, error.message())
-        })?;
+        let file: File =
+            toml::from_str(text).map_err(|error| WorkloadError::of_toml(origin, text, &error))?;
         check(&file, module)
             .map_err(|wrong| WorkloadError::at(origin, text, wrong.at, &wrong.problem))?;
-        Ok(Declared { file })
+        Ok(Declared { file, origin: origin.to_owned(), text: text.to_owned() })
     }
 
     /// How many applications take part in a run at least.
@@ -64,14 +66,31 @@ impl Declared {
     /// The settings of an application: those of its role, and over them those of the run.
     pub(super) fn config(&self, application: u64, of_run: Option<&Value>) -> Option<Value> {
         match self.role(application) {
-            Some(role) => laid_over(&role.config, of_run),
+            Some(role) => laid_over(role, of_run),
             None => of_run.cloned(),
         }
     }
 
     /// The settings of each role, over them those of the run.
-    pub(super) fn configs(&self, of_run: Option<&Value>) -> Vec<Option<Value>> {
-        self.file.roles.get_ref().iter().map(|role| laid_over(&role.config, of_run)).collect()
+    pub(in crate::simulation) fn configs(&self, of_run: Option<&Value>) -> Vec<Option<Value>> {
+        self.file.roles.get_ref().iter().map(|role| laid_over(role, of_run)).collect()
+    }
+
+    /// That the module does not take the settings of the role of that number, with those of the run over
+    /// them; none if the role has no settings.
+    pub(in crate::simulation) fn wrong_config(
+        &self,
+        role: usize,
+        of_run: Option<&Value>,
+        problem: &str,
+    ) -> Option<WorkloadError> {
+        let role = self.file.roles.get_ref().get(role)?;
+        let at = role.config.as_ref()?.span().start;
+        let over = if of_run.is_some() { ", with --config over it," } else { "" };
+        let name = role.name.get_ref();
+        let problem =
+            format!("the config of the role {name}{over} does not fit the module: {problem}");
+        Some(WorkloadError::at(&self.origin, &self.text, at, &problem))
     }
 
     /// Draws a round of an application.
@@ -102,9 +121,10 @@ impl Declared {
     }
 }
 
-fn laid_over(of_role: &Map<String, Value>, of_run: Option<&Value>) -> Option<Value> {
+fn laid_over(role: &Role, of_run: Option<&Value>) -> Option<Value> {
+    let of_role = role.config.as_ref().map(Spanned::get_ref).filter(|config| !config.is_empty());
+    let Some(of_role) = of_role else { return of_run.cloned() };
     match of_run {
-        _ if of_role.is_empty() => of_run.cloned(),
         Some(Value::Object(of_run)) => {
             let mut config = of_role.clone();
             config.extend(of_run.clone());

@@ -47,7 +47,7 @@ pub(super) struct Role {
     pub(super) share: u32,
     /// Settings of the module that this role has besides those of the run.
     #[serde(default)]
-    pub(super) config: Map<String, Value>,
+    pub(super) config: Option<Spanned<Map<String, Value>>>,
     pub(super) round: Vec<Step>,
 }
 

@@ -1,6 +1,8 @@
 use super::*;
 use crate::guest::CompileCache;
 use crate::modules::ModuleSource;
+use crate::simulation::scenario::Scenario;
+use crate::simulation::subject::{Given, SubjectError};
 use crate::simulation::world;
 
 fn stock(name: &str) -> Subject {
@@ -35,6 +37,10 @@ fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
         ),
         (call("operation = \"announce\""), "w.toml:4:26: "),
         (call("operation = \"announce\", arguments = { dat = \"a\" }"), "w.toml:4:50: "),
+        (
+            call("operation = \"announce\", arguments = { data = 100000000000000000000 }"),
+            "w.toml:4:59: 100000000000000000000: numbers go from -9223372036854775808 to",
+        ),
         (call("operation = \"announce\", draw = { data = { between = [1, 2] } }"), "w.toml:4:54: "),
         (
             call("operation = \"announce\", arguments = { data = \"$item.path\" }"),
@@ -84,6 +90,52 @@ fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
     ] {
         refused(&subject, &text, expected);
     }
+}
+
+/// What is said of a workload's settings, given those of the run.
+fn checked(workload: &str, of_run: Option<Value>) -> String {
+    let bytes = ModuleSource::Stock("semaphore".to_owned()).read(None).unwrap();
+    let given = Given::File { name: "w.toml".to_owned(), text: workload.to_owned() };
+    let subject = Subject::with("semaphore", &bytes, of_run, CompileCache::Off, given).unwrap();
+    subject.check_config().unwrap_err().to_string()
+}
+
+#[test]
+fn settings_that_a_module_does_not_take_are_told_with_their_place_if_they_have_one() {
+    let role = |name: &str, config: &str| {
+        format!(
+            "[[roles]]\nname = \"{name}\"\nconfig = {{ {config} }}\n\
+             round = [{{ call = {{ operation = \"acquire\" }} }}]\n"
+        )
+    };
+    let text = role("a", "permits = 3") + &role("b", "permits = true");
+    let told = "w.toml:7:10: the config of the role b does not fit the module: config.permits: \
+                expected a number, got true or false";
+    assert_eq!(checked(&text, None), told);
+    // Its types take it, and the module itself does not.
+    let text = role("a", "permits = 0");
+    let told = "w.toml:3:10: the config of the role a does not fit the module: ";
+    assert!(checked(&text, None).starts_with(told), "{}", checked(&text, None));
+    // That of the run lies over it, and is wrong.
+    let text = role("a", "permits = 3");
+    let told = checked(&text, Some(serde_json::json!({ "permits": "x" })));
+    assert!(told.starts_with("the config does not fit the module: config.permits: "), "{told}");
+}
+
+#[test]
+fn the_config_of_an_application_of_a_scenario_is_told_with_its_number() {
+    let bytes = ModuleSource::Stock("semaphore".to_owned()).read(None).unwrap();
+    let text = "seed = 1\n[[applications]]\nhost = 0\nsteps = []\n\
+                [[applications]]\nhost = 0\nconfig = { permits = 0 }\nsteps = []\n";
+    let scenario = Scenario::read("s.toml", text).unwrap();
+    let plan = Box::new(scenario.plan().clone());
+    let given = Given::Scenario { name: "s.toml".to_owned(), plan };
+    let subject = Subject::with("semaphore", &bytes, None, CompileCache::Off, given).unwrap();
+    let error = subject.check_config().unwrap_err();
+    let SubjectError::Scenario { error, .. } = error else { panic!("{error}") };
+    let told = scenario.wrong(&error).to_string();
+    let place = "s.toml:7:1: applications[1].config: the config does not fit the module: ";
+    assert!(told.starts_with(place), "{told}");
 }
 
 /// A name for each number, which leads to the next one so many times; the last one leaves.
