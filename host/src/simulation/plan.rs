@@ -116,19 +116,69 @@ pub struct Fault {
     pub fault: FaultKind,
     /// When.
     pub when: When,
-    /// To which host; without meaning for `leader-change` and `leader-cut`. A `lag` is of one of the
+    /// To which host, and at whose request or host call. A `leader-change` and a `leader-cut` happen to
+    /// none. A `lag` is of one of the
     /// servers that follow, chosen by this number; and to such a server the host goes in a
     /// `server-pause`. A `link-cut` and a `server-cut` are of the server
     /// that the host is connected to: of the link to its leader, or to one that follows it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub host: HostId,
     /// How long, where it lasts: a pause, a lag, a delay, a cut, an election, the time until a killed
     /// host is back. A clock jumps by it. A `move` goes to the server of that number.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub ms: u64,
     /// Which way a cut between servers is.
     #[serde(default, skip_serializing_if = "Way::is_both")]
     pub way: Way,
+}
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
+}
+
+impl Fault {
+    /// The keys that mean something to it.
+    pub fn keys(&self) -> Vec<&'static str> {
+        let is_of_the_leader = matches!(self.fault, FaultKind::LeaderChange | FaultKind::LeaderCut);
+        let has_host = !is_of_the_leader || !matches!(self.when, When::At { .. });
+        let has_ms = match self.fault {
+            FaultKind::LostBefore
+            | FaultKind::LostAfter
+            | FaultKind::HalfOpen
+            | FaultKind::Expiry
+            | FaultKind::GuestKill
+            | FaultKind::Cancel => false,
+            FaultKind::Delay
+            | FaultKind::Move
+            | FaultKind::Lag
+            | FaultKind::LeaderChange
+            | FaultKind::LinkCut
+            | FaultKind::HostCut
+            | FaultKind::ServerCut
+            | FaultKind::LeaderCut
+            | FaultKind::ServerPause
+            | FaultKind::Pause
+            | FaultKind::HostKill
+            | FaultKind::ClockJump => true,
+        };
+        let has_way = self.fault.is_between_servers();
+        [("fault", true), ("when", true), ("host", has_host), ("ms", has_ms), ("way", has_way)]
+            .into_iter()
+            .filter_map(|(key, has)| has.then_some(key))
+            .collect()
+    }
+
+    /// The same, without what means nothing to it: a scenario that is written can be read.
+    #[must_use]
+    pub(super) fn without_strange_keys(self) -> Self {
+        let keys = self.keys();
+        Fault {
+            host: if keys.contains(&"host") { self.host } else { 0 },
+            ms: if keys.contains(&"ms") { self.ms } else { 0 },
+            way: if keys.contains(&"way") { self.way } else { Way::Both },
+            ..self
+        }
+    }
 }
 
 /// Which way a cut between servers is, as seen from the server that is cut off.

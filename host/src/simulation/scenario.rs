@@ -21,8 +21,12 @@ impl Scenario {
     /// # Errors
     /// The first thing that is wrong.
     pub fn read(name: &str, text: &str) -> Result<Self, WorkloadError> {
-        let plan =
-            toml::from_str(text).map_err(|error| WorkloadError::of_toml(name, text, &error))?;
+        let of_toml = |error| WorkloadError::of_toml(name, text, &error);
+        let plan: Plan = toml::from_str(text).map_err(of_toml)?;
+        let document = DeTable::parse(text).map_err(of_toml)?;
+        if let Some((at, problem)) = strange_key(document.get_ref(), &plan) {
+            return Err(WorkloadError::at(name, text, at, &problem));
+        }
         Ok(Scenario { name: name.to_owned(), text: text.to_owned(), plan })
     }
 
@@ -42,6 +46,22 @@ impl Scenario {
         let at = document.map_or(0, |document| start_of(document.get_ref(), &error.place));
         WorkloadError::at(&self.name, &self.text, at, &error.to_string())
     }
+}
+
+/// A key that means nothing to its fault, and where it stands: whoever wrote it meant something by it.
+fn strange_key(document: &DeTable<'_>, plan: &Plan) -> Option<(usize, String)> {
+    let DeValue::Array(written) = document.get("faults")?.get_ref() else { return None };
+    written.iter().zip(&plan.faults).find_map(|(written, fault)| {
+        let DeValue::Table(table) = written.get_ref() else { return None };
+        let keys = fault.keys();
+        let strange = table.keys().find(|key| !keys.contains(&key.get_ref().as_ref()))?;
+        let (key, name) = (strange.get_ref(), fault.fault.name());
+        let problem = match &**key {
+            "host" => format!("`{name}` at a time happens to no host"),
+            key => format!("`{name}` has no `{key}`"),
+        };
+        Some((strange.span().start, format!("{problem}; its keys are {}", keys.join(", "))))
+    })
 }
 
 /// Where a place stands, as `faults[0].when.nth`; of one that is left out, what it is left out of.
@@ -73,6 +93,7 @@ fn start_of(document: &DeTable<'_>, place: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulation::history::FaultKind;
 
     const TEXT: &str = "seed = 1
 servers = 3
@@ -106,6 +127,56 @@ ms = 1
         // It is left out, and three by default.
         check("hosts", "1:1");
         check("faults[0].host", "8:1");
+    }
+
+    /// What is said of a fault with these keys.
+    #[track_caller]
+    fn check_fault(keys: &str, expected: Result<(), &str>) {
+        let text = format!("seed = 1\nfaults = [{{ {keys} }}]\n");
+        let told = Scenario::read("s.toml", &text).map(drop).map_err(|error| error.to_string());
+        assert_eq!(told.as_ref().map_err(String::as_str), expected.as_ref().map_err(|it| *it));
+    }
+
+    #[test]
+    fn a_key_that_means_nothing_to_its_fault_is_refused() {
+        let at = "when = { at = { ms = 1 } }";
+        for kind in FaultKind::ALL {
+            let (name, is_cut) = (kind.name(), kind.is_between_servers());
+            let of_no_host = matches!(kind, FaultKind::LeaderChange | FaultKind::LeaderCut);
+            let plain = format!("fault = \"{name}\", {at}");
+            check_fault(&plain, Ok(()));
+            let mut keys = vec!["fault", "when"];
+            keys.extend((!of_no_host).then_some("host"));
+            let has_ms = kind.needs_time()
+                || matches!(
+                    kind,
+                    FaultKind::Move
+                        | FaultKind::LeaderChange
+                        | FaultKind::HostKill
+                        | FaultKind::ClockJump
+                );
+            keys.extend(has_ms.then_some("ms"));
+            keys.extend(is_cut.then_some("way"));
+            let column = "faults = [{ ".len() + plain.len() + ", ".len() + 1;
+            for (key, value) in [("host", "1"), ("ms", "1"), ("way", "\"in\"")] {
+                let text = format!("{plain}, {key} = {value}");
+                let what = match key {
+                    "host" => "at a time happens to no host".to_owned(),
+                    key => format!("has no `{key}`"),
+                };
+                let told =
+                    format!("s.toml:2:{column}: `{name}` {what}; its keys are {}", keys.join(", "));
+                check_fault(&text, if keys.contains(&key) { Ok(()) } else { Err(&told) });
+            }
+        }
+        // It waits for a request of that host's.
+        check_fault(
+            "fault = \"leader-cut\", when = { request = { nth = 2 } }, host = 1, ms = 9",
+            Ok(()),
+        );
+        let both = "fault = \"pause\", when = { at = { ms = 1, nth = 1 } }";
+        let told = "s.toml:2:54: unexpected keys in table: nth, available keys: ms";
+        check_fault(both, Err(told));
     }
 
     #[test]

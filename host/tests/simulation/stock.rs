@@ -410,7 +410,6 @@ fn a_call_that_waits_for_a_wake_is_over_at_its_deadline() {
         fault = "half-open"
         when = { host-call = { name = "get-children", nth = 2 } }
         host = 1
-        ms = 12000
     "#;
     let verdict = played("leader-election", scenario);
     assert_eq!(verdict.violations, []);

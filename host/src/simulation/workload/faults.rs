@@ -59,7 +59,7 @@ impl Targets<'_> {
             let is_of_several = fault.fault.is_between_servers() || fault.fault.is_of_a_follower();
             self.servers > 1 || !is_of_several
         });
-        faults
+        faults.into_iter().map(Fault::without_strange_keys).collect()
     }
 
     /// Servers that are stopped as they take a session over.

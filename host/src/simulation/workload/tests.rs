@@ -239,6 +239,19 @@ fn arguments_are_drawn_within_what_is_said_and_say_which_application_it_is() {
     assert!(texts.contains("x") && texts.contains("y") && texts.len() > 20, "{texts:?}");
 }
 
+/// What breaks an invariant is written down, and is run again from there.
+#[test]
+fn a_plan_that_is_drawn_is_the_same_when_it_was_written_and_read() {
+    let subject = stock("leader-election");
+    for seed in 1..=50 {
+        let plan = plan(&subject, seed);
+        let text = toml::to_string(&plan).unwrap();
+        let read =
+            Scenario::read("s.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(*read.plan(), plan, "seed {seed}");
+    }
+}
+
 #[test]
 fn only_what_is_live_is_waited_for() {
     let text = "live = [\"leader\"]\n".to_owned()
