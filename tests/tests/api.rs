@@ -153,6 +153,46 @@ async fn who_takes_part_is_seen_with_whom_they_wait_behind() -> Result<()> {
     Ok(())
 }
 
+/// A member of a double barrier stands in no line, and has nobody before it.
+#[tokio::test]
+async fn who_waits_for_others_without_a_line_is_seen_to_wait() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let recipes = "[recipes.start]\nmodule = \"double-barrier\"\nmount = \"/start\"\n\
+                   config = { size = 2 }\n";
+    let serving = serve(server.address(), "", recipes).await?;
+    let client = serving.client();
+    let enter = json!({ "call": "enter" });
+    let mut first = client.stream("/v1/recipes/start/join", &enter).await?;
+    let id = first.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    let path = format!("/v1/participants/{id}");
+    let seen = wok_tests::patience::eventually("the first to wait for the second", async || {
+        let seen = client.get(&path).await?.body;
+        Ok((seen["state"] == "waiting").then_some(seen))
+    })
+    .await?;
+    assert_eq!((&seen["waiting"], &seen["operation"]), (&Value::Null, &json!("enter")), "{seen}");
+    let mut second = client.stream("/v1/recipes/start/join", &enter).await?;
+    second.until("held").await?;
+    first.until("held").await?;
+    assert_eq!(client.get(&path).await?.body["state"], "held");
+    // Who is outside again, and waits for the others to finish.
+    let leave = format!("{path}/leave");
+    let leaving = client.post(&leave, &Value::Null);
+    let finish = async {
+        wok_tests::patience::eventually("the first to wait for the second's end", async || {
+            Ok((client.get(&path).await?.body["state"] == "waiting").then_some(()))
+        })
+        .await?;
+        drop(second);
+        anyhow::Ok(())
+    };
+    let (left, finished) = tokio::join!(leaving, finish);
+    finished?;
+    assert_eq!(left?.status, 200);
+    assert_eq!(client.get(&path).await?.body["state"], "joined");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_caller_that_hangs_up_is_gone_whatever_it_had_sent() -> Result<()> {
     let server = zookeeper::shared().await;

@@ -100,7 +100,8 @@ fn as_json(desk: &Desk, member: &Member) -> Value {
         None if !held.is_null() => "held",
         // It gives the claim up, and what depends on the claim may still run.
         None if presence.held().is_some() => "leaving",
-        None if waiting.is_some() => "waiting",
+        // In line, or for something else: a barrier's members stand in no line.
+        None if waiting.is_some() || standing.is_blocked => "waiting",
         None => "joined",
     };
     let (by, app) = match by {

@@ -28,9 +28,9 @@ const SHORT_TEXT: usize = 40;
 
 /// List the participants of the running daemon: what they hold, what they wait for, and behind whom.
 ///
-/// Root and the daemon's user see all of them, others see their own. STATE is `joined`, `waiting`,
-/// `held`, `suspended` (contact with ZooKeeper is in doubt), `leaving` (it is giving up a claim on
-/// which something may still depend) or `ended`.
+/// Root and the daemon's user see all of them, others see their own. STATE is `joined`, `waiting` (in
+/// line, or for what its operation waits for), `held`, `suspended` (contact with ZooKeeper is in
+/// doubt), `leaving` (it is giving up a claim on which something may still depend) or `ended`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok ps\n  wok ps --long\n  \
     wok ps --output json --socket /run/wok/wok.sock")]

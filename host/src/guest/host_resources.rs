@@ -118,6 +118,8 @@ impl State {
             first
         });
         let first_fired = pin!(first_fired);
+        // Until this is dropped, and the call with it.
+        let _waits = surroundings.scope.waits();
         let first_fired = unless_cancelled(&surroundings.scope, first_fired);
         let outcome = match surroundings.witness.clone() {
             None => first_fired.await,

@@ -1,4 +1,4 @@
-//! Cancellation of the operation under way.
+//! The operation under way: whether it is cancelled, and whether it waits.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The operation that a participant has under way, as far as cancelling it goes.
+/// The operation that a participant has under way, as far as those go who do not run it.
 ///
 /// Cancelling does not stop the component: its host calls answer `cancelled`, so that it withdraws
 /// and returns. The task that cancels also bounds how long it waits for that.
@@ -17,6 +17,7 @@ pub struct OperationScope {
     changed: Notify,
     /// When it was cancelled, if it is.
     since: Mutex<Option<Instant>>,
+    is_waiting: AtomicBool,
 }
 
 impl OperationScope {
@@ -41,6 +42,17 @@ impl OperationScope {
     /// Whether the operation under way is cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Notes that the component waits for a watch, until what this answers is dropped.
+    pub(super) fn waits(&self) -> Waits<'_> {
+        self.is_waiting.store(true, Ordering::Relaxed);
+        Waits(self)
+    }
+
+    /// Whether the component waits for a watch. Nothing but what people are shown depends on it.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
     }
 
     /// Completes when the operation under way is cancelled.
@@ -73,6 +85,16 @@ impl OperationScope {
     }
 }
 
+/// A component that waits for a watch.
+#[derive(Debug)]
+pub(super) struct Waits<'a>(&'a OperationScope);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.is_waiting.store(false, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
@@ -89,5 +111,15 @@ mod tests {
         assert_eq!(scope.cancelled().now_or_never(), Some(()));
         scope.begin();
         assert_eq!(scope.cancelled().now_or_never(), None);
+    }
+
+    #[test]
+    fn a_component_waits_until_its_wait_is_dropped() {
+        let scope = OperationScope::new();
+        assert!(!scope.is_waiting());
+        let waits = scope.waits();
+        assert!(scope.is_waiting());
+        drop(waits);
+        assert!(!scope.is_waiting());
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::Notify;
 
 use super::notice::{Ending, Leaving, Notice};
-use crate::guest::{Fault, Module, in_words};
+use crate::guest::{Fault, Module, OperationScope, in_words};
 use crate::session::{Held, Seat};
 
 /// Notices that wait for a slow reader at most. States take the place of older states, and a module's
@@ -29,6 +29,8 @@ pub struct Standing {
     pub leaving: Option<Leaving>,
     /// The operation that is under way.
     pub operation: Option<String>,
+    /// Whether that operation waits for something to change, be it in line or not.
+    pub is_blocked: bool,
     /// How it ended.
     pub ending: Option<Ending>,
 }
@@ -89,6 +91,8 @@ struct Shared {
     standing: Standing,
     queues: Vec<Arc<Queue>>,
     listener: Option<Box<dyn Listener>>,
+    /// That of the operation under way.
+    scope: Option<Arc<OperationScope>>,
     /// Why it leaves, where somebody or something has it leave.
     why: Option<Cow<'static, str>>,
 }
@@ -123,7 +127,9 @@ impl Line {
 
     /// Where the participant stands.
     pub(crate) fn standing(&self) -> Standing {
-        self.shared().standing.clone()
+        let shared = self.shared();
+        let is_blocked = shared.scope.as_ref().is_some_and(|scope| scope.is_waiting());
+        Standing { is_blocked, ..shared.standing.clone() }
     }
 
     /// Notes why the participant leaves. Of several reasons the first one stays.
@@ -137,8 +143,11 @@ impl Line {
     }
 
     /// Notes that an operation is under way, until what this answers is dropped.
-    pub(crate) fn under_way(&self, operation: &str) -> UnderWay {
-        self.shared().standing.operation = Some(operation.to_owned());
+    pub(crate) fn under_way(&self, operation: &str, scope: &Arc<OperationScope>) -> UnderWay {
+        let mut shared = self.shared();
+        shared.standing.operation = Some(operation.to_owned());
+        shared.scope = Some(Arc::clone(scope));
+        drop(shared);
         UnderWay(self.clone())
     }
 
@@ -175,7 +184,9 @@ pub(crate) struct UnderWay(Line);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.shared().standing.operation = None;
+        let mut shared = self.0.shared();
+        shared.standing.operation = None;
+        shared.scope = None;
     }
 }
 
@@ -418,7 +429,7 @@ mod tests {
     #[test]
     fn an_operation_is_under_way_until_it_is_over() {
         let line = Line::default();
-        let under_way = line.under_way("acquire");
+        let under_way = line.under_way("acquire", &Arc::default());
         assert_eq!(line.standing().operation.as_deref(), Some("acquire"));
         drop(under_way);
         assert_eq!(line.standing().operation, None);

@@ -155,7 +155,7 @@ impl Task {
 
     async fn operate(&mut self, instance: &mut Instance, request: Box<Request>) -> Ended {
         let Request { call, mut reply } = *request;
-        let _under_way = self.line.under_way(call.arguments.operation());
+        let _under_way = self.line.under_way(call.arguments.operation(), &self.scope);
         let before = self.seat.held();
         self.scope.begin();
         let attended = {

@@ -19,6 +19,10 @@ pub(super) const TAG: &str = "Participants";
 /// The schema of a participant.
 const PARTICIPANT: &str = "participant";
 
+/// What its state tells.
+const STATE: &str = "Where it stands, in one word. `waiting` is one that stands in line, and one whose \
+                     operation waits for something else: that one has no place in line.";
+
 /// Where one is found.
 const PATH: &str = "/v1/participants/{id}";
 
@@ -45,7 +49,7 @@ pub(super) fn add_schemas(components: &mut Components) {
             "since",
             json!({ "type": "string", "format": "date-time", "description": "When it joined." }),
         ),
-        ("state", json!({ "type": "string", "enum": states })),
+        ("state", json!({ "type": "string", "enum": states, "description": STATE })),
         ("waiting", or_null(refer("place-in-line"))),
         ("held", or_null(refer("claim"))),
         ("operation", or_null(text("The operation that is under way."))),
