@@ -12,7 +12,7 @@ mod keep;
 mod leave;
 mod told;
 
-pub use acquire::{Acquire, Attempt, acquire};
+pub use acquire::{Acquire, Attempt, Seen, acquire};
 pub use command::{CommandEnd, run_while_held};
 pub use guarded::{EndsBy, Instruction, Terms, run_guarded};
 pub use keep::{Keep, Kept};

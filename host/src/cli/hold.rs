@@ -24,7 +24,9 @@ use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
 use crate::guardian::{self, Attendance, GuardedCommand, Outcome};
 use crate::guest::values;
-use crate::holding::{Acquire, Attempt, CommandEnd, Instruction, acquire, leave, run_while_held};
+use crate::holding::{
+    Acquire, Attempt, CommandEnd, Instruction, Seen, acquire, leave, run_while_held,
+};
 use crate::participant::{Ending, Follower, Notice, Participant};
 use crate::session::{Held, Timing};
 use crate::tasks::Tasks;
@@ -216,8 +218,10 @@ impl Contender<'_> {
     ) -> Result<Held, Failure> {
         let withdrawn = attempt.withdrawn.clone();
         let mut signalled = None;
-        let attempt = acquire(&self.participant, follower, attempt, |notice| {
-            self.printer.notice(&self.recipe, notice);
+        let attempt = acquire(&self.participant, follower, attempt, |seen| match seen {
+            Seen::Notice(notice) => self.printer.notice(&self.recipe, notice),
+            // What it waits for now is told by notices, as its place in line.
+            Seen::GoesOn(_) => {}
         });
         let mut attempt = std::pin::pin!(attempt);
         let outcome = loop {

@@ -62,11 +62,19 @@ pub struct Acquire {
     pub withdrawn: CancellationToken,
 }
 
+/// What is seen of an attempt before it is over.
+#[derive(Debug)]
+pub enum Seen<'a> {
+    /// The participant tells something, but for claims and the end.
+    Notice(&'a Notice),
+    /// The operation has answered this, holds nothing, and goes on by itself.
+    GoesOn(&'a Value),
+}
+
 /// Calls an operation and follows the participant until it holds a claim, or never will. An
 /// operation that returns at once and goes on by itself, as an election's, is followed on.
 ///
-/// `observe` sees every notice but those of claims and of the end. When this completes, nothing
-/// that was told before the claim waits in the follower any more.
+/// When this completes, nothing that was told before the claim waits in the follower any more.
 ///
 /// # Cancellation
 /// Withdraws the call.
@@ -74,7 +82,7 @@ pub async fn acquire(
     participant: &Participant,
     follower: &mut Follower,
     acquire: Acquire,
-    mut observe: impl FnMut(&Notice),
+    mut observe: impl FnMut(Seen<'_>),
 ) -> Attempt {
     let Acquire { arguments, deadline, withdrawn } = acquire;
     let call = Call { arguments, deadline, withdrawn: Some(withdrawn.clone()) };
@@ -102,7 +110,7 @@ async fn conclude(
     deadline: Option<Instant>,
     withdrawn: &CancellationToken,
     holds: impl Fn() -> bool,
-    observe: &mut impl FnMut(&Notice),
+    observe: &mut impl FnMut(Seen<'_>),
 ) -> Attempt {
     // Notices from before the answer are queued by now, and the answer is newer than they are. Notices
     // from after it may be queued as well.
@@ -126,6 +134,7 @@ async fn conclude(
     if let Some(claim) = newest.filter(|_| holds()) {
         return Attempt::Held { claim, answer };
     }
+    observe(Seen::GoesOn(&answer));
     let mut given_up = std::pin::pin!(until(deadline, withdrawn));
     loop {
         // Cancel-safe: one is kept across turns, notices stay queued.
@@ -149,7 +158,7 @@ async fn conclude(
 async fn ended(
     follower: &mut Follower,
     withdrawn: &CancellationToken,
-    observe: &mut impl FnMut(&Notice),
+    observe: &mut impl FnMut(Seen<'_>),
 ) -> Attempt {
     loop {
         // Cancel-safe: notices stay queued.
@@ -167,7 +176,7 @@ async fn ended(
 /// participant ends.
 fn told_by_now(
     follower: &mut Follower,
-    observe: &mut impl FnMut(&Notice),
+    observe: &mut impl FnMut(Seen<'_>),
 ) -> Result<Option<Held>, Ending> {
     let mut newest: Option<Held> = None;
     while let Some(notice) = follower.next().now_or_never() {
@@ -191,18 +200,18 @@ enum Heard {
     Other,
 }
 
-fn heard(notice: Option<Notice>, observe: &mut impl FnMut(&Notice)) -> Heard {
+fn heard(notice: Option<Notice>, observe: &mut impl FnMut(Seen<'_>)) -> Heard {
     match notice {
         Some(Notice::Held(held)) => Heard::Held(held),
         Some(Notice::Released { path }) => Heard::Released(path),
         Some(Notice::Ended(ending)) => Heard::Over(ending),
         // No later notice says so: a loss is told once.
         Some(Notice::Lost(loss)) => {
-            observe(&Notice::Lost(loss.clone()));
+            observe(Seen::Notice(&Notice::Lost(loss.clone())));
             Heard::Over(Ending::Lost(loss))
         }
         Some(notice) => {
-            observe(&notice);
+            observe(Seen::Notice(&notice));
             Heard::Other
         }
         // Its end was told before it was asked to acquire.
@@ -236,7 +245,7 @@ mod tests {
         let (deadline, withdrawn) = (Some(Instant::now()), CancellationToken::new());
         let holds = || false;
         {
-            let mut observe = |_: &Notice| {};
+            let mut observe = |_: Seen<'_>| {};
             let ended = Err(CallError::Ended);
             let attempt = conclude(ended, &mut follower, deadline, &withdrawn, holds, &mut observe);
             let mut attempt = pin!(attempt);
@@ -249,11 +258,13 @@ mod tests {
         // One that goes on by itself is waited for until then.
         let line = Line::default();
         let mut follower = line.follower(Weak::new());
-        let goes_on = Ok(Answer { value: Ok(Value::Null), claim: None, watches: true });
-        let mut observe = |_: &Notice| {};
+        let goes_on = Ok(Answer { value: Ok(Value::from(7)), claim: None, watches: true });
+        let mut seen = Vec::new();
+        let mut observe = |it: Seen<'_>| seen.push(format!("{it:?}"));
         let attempt = conclude(goes_on, &mut follower, deadline, &withdrawn, holds, &mut observe);
         let attempt = attempt.await;
         assert!(matches!(attempt, Attempt::Cancelled), "{attempt}");
+        assert_eq!(seen, ["GoesOn(Number(7))"], "once, when it was answered");
     }
 
     #[test]
@@ -263,7 +274,11 @@ mod tests {
         line.tell(Notice::Waiting { path: "/a".to_owned() });
         line.tell(Notice::Lost(Loss::Session(SessionLoss::Expired)));
         let mut observed = Vec::new();
-        let told = told_by_now(&mut follower, &mut |notice| observed.push(notice.clone()));
+        let mut observe = |seen: Seen<'_>| match seen {
+            Seen::Notice(notice) => observed.push(notice.clone()),
+            Seen::GoesOn(answer) => panic!("{answer}"),
+        };
+        let told = told_by_now(&mut follower, &mut observe);
         assert!(matches!(told, Err(Ending::Lost(Loss::Session(SessionLoss::Expired)))), "{told:?}");
         let [Notice::Waiting { .. }, Notice::Lost(_)] = observed.as_slice() else {
             panic!("{observed:?}")

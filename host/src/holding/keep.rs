@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::acquire::{Acquire, Attempt, acquire};
+use super::acquire::{Acquire, Attempt, Seen, acquire};
 use super::command::{CommandEnd, run_while_held};
 use super::guarded::Instruction;
 use super::told::log_notice;
@@ -15,7 +15,7 @@ use crate::config::{Restart, WhileHeld};
 use crate::epochs::{Epochs, JoinError, Joined};
 use crate::guardian::{GuardedCommand, Outcome};
 use crate::guest::Arguments;
-use crate::participant::{Ending, Follower, Notice, Participant};
+use crate::participant::{Ending, Follower, Participant};
 use crate::session::{Held, LeftBehind};
 
 /// A participant that lived for this long was well: the next pause is a short one again.
@@ -110,7 +110,14 @@ impl Keep {
             deadline: None,
             withdrawn: over.child_token(),
         };
-        let observe = |notice: &Notice| log_notice(recipe, notice);
+        let operation = self.kept.arguments.operation();
+        let observe = |seen: Seen<'_>| match seen {
+            Seen::Notice(notice) => log_notice(recipe, notice),
+            // As an observer's, which never holds, or a candidate's, which does not yet.
+            Seen::GoesOn(answer) => {
+                tracing::info!(recipe, operation, %answer, "goes on without a claim");
+            }
+        };
         match acquire(participant, follower, attempt, observe).await {
             Attempt::Held { claim: held, .. } => {
                 tracing::info!(recipe, path = held.path, fence = held.fence, "held");
@@ -124,7 +131,6 @@ impl Keep {
                 }
             }
             Attempt::NotHeld(answer) if self.kept.while_held.is_some() => {
-                let operation = self.kept.arguments.operation();
                 tracing::error!(
                     recipe,
                     operation,
