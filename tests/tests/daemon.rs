@@ -152,6 +152,41 @@ async fn after_an_expired_session_the_daemon_leads_again_on_a_new_one() -> Resul
 }
 
 #[tokio::test]
+async fn candidates_whose_znodes_somebody_has_deleted_stand_again() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let first = Daemon::new(server.address(), &root, &polite(&order, "first"))?;
+    let second = Daemon::new(server.address(), &root, &polite(&order, "second"))?;
+    let first = first.start()?;
+    leads(&order, "first", 1).await?;
+    let second = second.start()?;
+    // From then on it waits for its turn.
+    second.wait_for_text("goes on without a claim").await?;
+    let election = format!("{root}/election/scheduler");
+    let admin = Admin::connect(server.address()).await?;
+    let mut gone: Vec<String> = Vec::new();
+    // Once more as soon as both stand again, whatever has become of the leader's command by then.
+    for _ in 0..2 {
+        let are_others = |now: &[String]| now.len() == 2 && !now.iter().any(|it| gone.contains(it));
+        let mut line = admin.wait_children(&election, "two candidates", are_others).await?;
+        // The one that waits first: its turn comes when it has no place in line any more.
+        line.sort_by_key(|name| std::cmp::Reverse(name.rsplit('-').next().map(str::to_owned)));
+        for candidate in &line {
+            admin.delete(&format!("{election}/{candidate}")).await?;
+        }
+        gone.append(&mut line);
+    }
+    let are_others = |now: &[String]| now.len() == 2 && !now.iter().any(|it| gone.contains(it));
+    admin.wait_children(&election, "both to stand again", are_others).await?;
+    second.wait_for_text("withdrawn").await?;
+    first.signal(Signal::TERM)?;
+    assert_eq!(first.ended().await?.code(), Some(0));
+    // Unless it leads already.
+    leads(&order, "second", 1).await?;
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_daemon_waits_for_an_ensemble_that_is_not_there_yet() -> Result<()> {
     let mut server = zookeeper::Server::start(zookeeper::Options::default()).await?;
     server.stop().await?;

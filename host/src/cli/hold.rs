@@ -241,6 +241,9 @@ impl Contender<'_> {
         match outcome {
             Attempt::Held { claim, .. } => Ok(claim),
             Attempt::NotHeld(value) => Err(Failure::NotAcquired(not_held(&what, &value))),
+            Attempt::Idle(_) => Err(Failure::NotAcquired(format!(
+                "{what} holds nothing, and waits for nothing any more: what it told says why; start it again"
+            ))),
             Attempt::Cancelled | Attempt::Ended(Ending::Left) => {
                 Err(Failure::NotAcquired(format!("{what}: not held within --wait")))
             }

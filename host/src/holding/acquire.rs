@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::guest::{Arguments, values};
-use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
+use crate::participant::{Answer, Call, CallError, Ending, Follower, Next, Notice, Participant};
 use crate::session::Held;
 
 /// How an attempt to hold a claim ended.
@@ -24,6 +24,9 @@ pub enum Attempt {
     },
     /// The operation ended without a claim, and none will come of it.
     NotHeld(Value),
+    /// The operation went on by itself, and none will come of it any more: its module waits for nothing, as a
+    /// candidate whose znode somebody has deleted.
+    Idle(Value),
     /// The deadline passed, or the caller withdrew.
     Cancelled,
     /// The operation answered an error of its own.
@@ -41,6 +44,11 @@ impl fmt::Display for Attempt {
                 write!(f, "holding {} with fence {}", claim.path, claim.fence)
             }
             Attempt::NotHeld(answer) => write!(f, "no claim: it answered {answer}"),
+            Attempt::Idle(answer) => write!(
+                f,
+                "no claim: it answered {answer}, and its module waits for nothing any more; what the module \
+                 has told says why"
+            ),
             Attempt::Cancelled => f.write_str("cancelled"),
             Attempt::Refused(error) => {
                 write!(f, "it answered the error {}", values::error_in_words(error))
@@ -141,14 +149,21 @@ async fn conclude(
         tokio::select! {
             biased;
             () = &mut given_up => return Attempt::Cancelled,
-            notice = follower.next() => match heard(notice, observe) {
-                // It may have waited here for so long that the claim is given up again.
-                Heard::Held(claim) if holds() => {
-                    return Attempt::Held { claim, answer };
+            next = follower.next_or_idle() => {
+                let notice = match next {
+                    Next::Told(notice) => Some(notice),
+                    Next::Over => None,
+                    Next::Idle => return Attempt::Idle(answer),
+                };
+                match heard(notice, observe) {
+                    // It may have waited here for so long that the claim is given up again.
+                    Heard::Held(claim) if holds() => {
+                        return Attempt::Held { claim, answer };
+                    }
+                    Heard::Over(ending) => return Attempt::Ended(ending),
+                    Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
                 }
-                Heard::Over(ending) => return Attempt::Ended(ending),
-                Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
-            },
+            }
         }
     }
 }
@@ -232,7 +247,7 @@ async fn until(deadline: Option<Instant>, withdrawn: &CancellationToken) {
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
-    use std::sync::Weak;
+    use std::sync::{Arc, Weak};
 
     use super::*;
     use crate::participant::{Line, Loss};
@@ -265,6 +280,31 @@ mod tests {
         let attempt = attempt.await;
         assert!(matches!(attempt, Attempt::Cancelled), "{attempt}");
         assert_eq!(seen, ["GoesOn(Number(7))"], "once, when it was answered");
+    }
+
+    #[tokio::test]
+    async fn what_went_on_by_itself_and_waits_for_nothing_any_more_is_not_waited_for() {
+        let line = Line::default();
+        let mut follower = line.follower(Weak::new());
+        let withdrawn = CancellationToken::new();
+        let mut seen = Vec::new();
+        {
+            let mut observe = |it: Seen<'_>| seen.push(format!("{it:?}"));
+            let goes_on = Ok(Answer { value: Ok(Value::from(7)), claim: None, watches: true });
+            let holds = || false;
+            let attempt = conclude(goes_on, &mut follower, None, &withdrawn, holds, &mut observe);
+            let mut attempt = pin!(attempt);
+            assert!(attempt.as_mut().now_or_never().is_none(), "it may be woken");
+            line.tell(Notice::Emitted { event: "withdrawn".to_owned(), detail: Vec::new() });
+            line.note_idle();
+            let attempt = attempt.await;
+            assert!(matches!(&attempt, Attempt::Idle(answer) if *answer == 7), "{attempt}");
+        }
+        let [_, told] = seen.as_slice() else { panic!("{seen:?}") };
+        assert!(told.contains("withdrawn"), "what it told first is heard first: {told}");
+        // Until it is called again.
+        drop(line.under_way("volunteer", &Arc::default()));
+        assert!(follower.next_or_idle().now_or_never().is_none());
     }
 
     #[test]

@@ -145,6 +145,11 @@ impl Keep {
                 tracing::info!(recipe, %answer, "runs without a claim");
                 follow(recipe, follower, over).await;
             }
+            // As above, but something might have come of it.
+            Attempt::Idle(_) if self.kept.while_held.is_none() => {
+                tracing::warn!(recipe, operation, "waits for nothing any more, and holds nothing");
+                follow(recipe, follower, over).await;
+            }
             Attempt::Cancelled | Attempt::Ended(Ending::Left) => {}
             Attempt::Ended(Ending::Lost(loss)) => {
                 let (reason, cause) = (loss.reason(), loss.cause());

@@ -116,7 +116,7 @@ impl Participant {
                     self.ended().await
                 }
             },
-            Attempt::NotHeld(answer) => Error::NotHeld(answer),
+            Attempt::NotHeld(answer) | Attempt::Idle(answer) => Error::NotHeld(answer),
             Attempt::Cancelled => Error::TimedOut,
             Attempt::Refused(error) => Error::Refused(error),
             Attempt::Busy => Error::Busy,

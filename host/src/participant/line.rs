@@ -147,8 +147,14 @@ impl Line {
         let mut shared = self.shared();
         shared.standing.operation = Some(operation.to_owned());
         shared.scope = Some(Arc::clone(scope));
+        shared.queues.iter().for_each(|queue| queue.waiting().is_idle = false);
         drop(shared);
         UnderWay(self.clone())
+    }
+
+    /// Notes that the participant holds nothing and waits for nothing: nothing comes of it unless it is called.
+    pub(crate) fn note_idle(&self) {
+        self.shared().queues.iter().for_each(|queue| queue.note_idle());
     }
 
     /// Has all that is told heard, from where the participant stands on. There is one listener.
@@ -202,11 +208,17 @@ struct Waiting {
     notices: VecDeque<Notice>,
     dropped: u64,
     ended: bool,
+    is_idle: bool,
 }
 
 impl Queue {
     fn put(&self, notice: Notice) {
         self.waiting().put(notice);
+        self.arrived.notify_one();
+    }
+
+    fn note_idle(&self) {
+        self.waiting().is_idle = true;
         self.arrived.notify_one();
     }
 
@@ -268,6 +280,17 @@ impl Drop for LastWord {
     }
 }
 
+/// What comes next of a participant whose operation goes on by itself.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// It tells something.
+    Told(Notice),
+    /// It holds nothing and waits for nothing: nothing comes of it unless it is called.
+    Idle,
+    /// It has told its end.
+    Over,
+}
+
 /// A follower's end of the line.
 #[derive(Debug)]
 pub struct Follower {
@@ -287,17 +310,34 @@ impl Follower {
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<Notice> {
         loop {
+            match self.next_or_idle().await {
+                Next::Told(notice) => return Some(notice),
+                Next::Over => return None,
+                Next::Idle => self.queue.arrived.notified().await,
+            }
+        }
+    }
+
+    /// As [`next`](Follower::next), and tells also that nothing is to come.
+    ///
+    /// # Cancellation
+    /// Nothing is lost.
+    pub(crate) async fn next_or_idle(&mut self) -> Next {
+        loop {
             {
                 let mut waiting = self.queue.waiting();
                 while let Some(notice) = waiting.notices.pop_front() {
                     if !matches!(notice, Notice::Held(_)) || self.is_live() {
-                        return Some(notice);
+                        return Next::Told(notice);
                     }
                 }
                 // A follower that keeps up needs no room kept, and there may be thousands of them.
                 waiting.notices = VecDeque::new();
                 if waiting.ended {
-                    return None;
+                    return Next::Over;
+                }
+                if waiting.is_idle {
+                    return Next::Idle;
                 }
             }
             self.queue.arrived.notified().await;

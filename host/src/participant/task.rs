@@ -147,6 +147,9 @@ impl Task {
             meanwhile.await
         };
         self.settle_waiting();
+        if matches!(woken, Ok(Ok(()))) && !instance.has_watches() && !self.seat.has_claim() {
+            self.line.note_idle();
+        }
         match woken {
             Ok(woken) => woken.map_err(failed),
             Err(dropped) => Err(dropped.ending(instance, "wake")),
