@@ -397,6 +397,16 @@ async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     // It can be called again, and gives up by itself this time.
     let late = client.post(&format!("{path}?timeout=100ms"), &json!({})).await?;
     assert_eq!(late.status, 504, "{late:?}");
+    // Who never held is told of no loss, and of nothing that it has given back.
+    let ended = client.ask("DELETE", &format!("/v1/participants/{id}"), &Value::Null).await?;
+    assert_eq!(ended.status, 204, "{ended:?}");
+    let mut told = Vec::new();
+    while let Some(line) = idle.next().await? {
+        told.push(line["event"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(told.last().map(String::as_str), Some("ended"), "{told:?}");
+    let of_a_claim = ["held", "released", "leaving", "lost"];
+    assert!(!told.iter().any(|it| of_a_claim.contains(&it.as_str())), "{told:?}");
     let admin = Admin::connect(server.address()).await?;
     let directory = format!("{}/locks/orders", serving.root);
     assert_eq!(admin.children(&directory).await?.len(), 1, "only the holder stands in line");

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use wok::participant::Participant;
+use tokio_util::sync::CancellationToken;
+use wok::participant::{Call, CallError, Participant};
 use wok_tests::admin::Admin;
 use wok_tests::frames::Opcode;
 use wok_tests::patience::eventually;
@@ -119,5 +120,37 @@ async fn a_put_wakes_one_of_those_who_wait() -> Result<()> {
     }
     assert!(lists() <= 4 * WAITING, "{} lists", lists());
     assert_eq!(admin.children(&format!("{path}/consumers")).await?, Vec::<String>::new());
+    Ok(())
+}
+
+/// As kazoo's `LockingQueue` does with each `get` that finds nothing in time (kazoo#175).
+#[tokio::test]
+async fn waits_that_are_given_up_leave_no_watch_however_many_there_are() -> Result<()> {
+    // A participant has 64 watches at most.
+    const WAITS: usize = 70;
+    let queue = open(json!({ "delivery": "at-most-once" })).await?;
+    let (participant, _follower) = queue.stock.join()?;
+    counted(&queue, &participant, "put", json!({ "data": "first" })).await?;
+    counted(&queue, &participant, "take", json!({})).await?;
+    let lists = Match::opcode(Opcode::GetChildren2).under(&format!("{}/items", queue.path));
+    for _ in 0..WAITS {
+        queue.proxy.clear_log();
+        let withdrawn = CancellationToken::new();
+        let arguments = queue.stock.arguments("take", &json!({}))?;
+        let call = Call { arguments, deadline: None, withdrawn: Some(withdrawn.clone()) };
+        let give_up = async {
+            // One that looks whether there is an item, and one with a watch.
+            let waits = async || Ok((queue.proxy.requests(&lists).len() >= 2).then_some(()));
+            eventually("a wait", waits).await?;
+            withdrawn.cancel();
+            anyhow::Ok(())
+        };
+        let (taken, given_up) = tokio::join!(participant.call(call), give_up);
+        assert!(matches!(taken, Err(CallError::Cancelled)), "{taken:?}");
+        given_up?;
+    }
+    counted(&queue, &participant, "put", json!({ "data": "last" })).await?;
+    let (taken, _) = counted(&queue, &participant, "take", json!({})).await?;
+    assert_eq!(taken["data"], "last");
     Ok(())
 }
