@@ -43,6 +43,7 @@
 //! - [`lines`]: a pass for those of them that tell people who is in line
 //! - [`departures`]: a pass for recipes that tell people who is there
 //! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
+//! - [`queue`]: the items of a queue by the ensemble's own log, and passes for recipes that are one
 //! - [`revisions`]: a pass for recipes that tell people of revisions
 //! - [`linear`]: a search for an order that explains what callers saw
 //! - [`stories`]: histories made by hand, for the tests of judges; [`proofs`]: what these tests assert
@@ -75,6 +76,7 @@ pub mod leftovers;
 pub mod linear;
 pub mod lines;
 pub mod polling;
+pub mod queue;
 pub mod revisions;
 pub mod revoking;
 pub mod turns;

@@ -2,11 +2,10 @@
 
 use wok_judge::history::{CallId, ParticipantId, What};
 use wok_judge::people::Call;
+use wok_judge::queue::log::{How, Log};
+use wok_judge::queue::takes::takes;
 use wok_judge::truth::split;
 use wok_judge::{Case, Moment, Violation};
-
-use crate::log::{How, Item, Log};
-use crate::takes::takes;
 
 /// P1: nothing is taken while something that comes before it, by its priority or else by its age, is there
 /// for anybody to take, and was when its consumer listed the queue last, in that call.
@@ -27,7 +26,7 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) 
             }
             let mut all = log.items.iter().enumerate();
             let passed_over = all.find(|(other, it)| {
-                let comes_before = (it.priority, *other) < (item.priority, place);
+                let comes_before = log.comes_before(*other, place);
                 comes_before && it.queue == item.queue && it.is_free(from.at, taken.at)
             });
             let Some((_, other)) = passed_over else { continue };
@@ -60,10 +59,4 @@ fn listed(case: &Case<'_>, call: &Call<'_>, taken: Moment, mount: &str) -> Momen
 
 fn is_list(participant: ParticipantId, paths: &[String], call: &Call<'_>, mount: &str) -> bool {
     participant == call.who && paths.iter().any(|path| split(path) == Some((mount, "items")))
-}
-
-/// Whether an item comes before another one, by their places in the log.
-pub(super) fn comes_before(log: &[Item<'_>], one: usize, other: usize) -> bool {
-    let key = |place: usize| log.get(place).map(|item| (item.priority, place));
-    key(one) < key(other)
 }

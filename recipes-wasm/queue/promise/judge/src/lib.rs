@@ -14,25 +14,21 @@
 //! | M7 | `leftovers` | a place or a claim outlives the call that it was made for, or what ends it |
 //! | W1 | `waits` | somebody waits while there is an item that nobody has, or is turned away where it would have to wait |
 //! | H1 | `waits`, `herd` | anybody but the first in line watches the items, or one that waits asks again and again |
+//!
+//! `order` is here. The other passes are those of `wok_judge::queue`, which both stock queues share: the
+//! `KIND` says what this one has of its own.
 
-mod ends;
-mod leftovers;
-mod log;
-mod looks;
 mod order;
-mod puts;
-mod takes;
-mod waits;
 
 #[cfg(test)]
 mod tests;
 
 use serde_json::Value;
 use wok_judge::history::Entry;
+use wok_judge::queue::log::Log;
+use wok_judge::queue::{self, Kind, Peek};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, beliefs, first_of_each, herd};
-
-use log::Log;
+use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each};
 
 /// Items.
 const QUEUE: Promise = Promise {
@@ -42,6 +38,15 @@ const QUEUE: Promise = Promise {
     stay: Stay::WithCall,
     events: &[],
     looks: &[],
+};
+
+/// The oldest item comes first.
+const KIND: Kind = Kind {
+    id: "Q4",
+    earlier: "is older",
+    later: "a younger",
+    priority: None,
+    peek: Peek::Unconfirmed,
 };
 
 /// The judge of queues.
@@ -81,20 +86,10 @@ impl Judge for QueueJudge {
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
         let truth = Truth::of(history);
         let case = Case::of(history, &truth, &QUEUE);
-        let log = Log::of(&case);
+        let log = Log::of(&case, &KIND);
         let mut found = Vec::new();
-        puts::check(&case, &log, &mut found);
-        takes::check(&case, &log, &mut found);
-        ends::check(&case, &log, self.max_attempts, &mut found);
-        ends::check_acknowledged(&case, &log, &mut found);
+        queue::check(&case, &log, self.max_attempts, &mut found);
         order::check(&case, &log, &mut found);
-        looks::check(&case, &log, &mut found);
-        beliefs::check(&case, "M5", "M5", &mut found);
-        leftovers::check(&case, &log, &mut found);
-        waits::check_wakes(&case, &log, &mut found);
-        waits::check_refusals(&case, &mut found);
-        waits::check_herd(&case, &mut found);
-        herd::check(&case, "H1", &mut found);
         first_of_each(found)
     }
 }

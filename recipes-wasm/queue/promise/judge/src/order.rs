@@ -1,10 +1,9 @@
 //! The oldest comes first.
 
 use wok_judge::history::CallId;
+use wok_judge::queue::log::{How, Item, Log};
+use wok_judge::queue::takes::takes;
 use wok_judge::{Case, Moment, Violation};
-
-use crate::log::{How, Item, Log};
-use crate::takes::takes;
 
 /// Q4: nothing is taken while something older is there that nobody has ever taken. (What was taken before
 /// and came back may be younger in somebody's list, for a while.)
@@ -28,7 +27,7 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) 
 
 fn is_passed_over(older: &Item<'_>, item: &Item<'_>, taken: Moment) -> bool {
     let was_taken = older.claims.iter().any(|claim| claim.since.at <= taken.at);
-    older.queue == item.queue && older.is_there_at(taken.at) && !was_taken
+    older.queue == item.queue && older.is_there(taken.at, taken.at) && !was_taken
 }
 
 fn is_taking(case: &Case<'_>, by: Option<CallId>) -> bool {

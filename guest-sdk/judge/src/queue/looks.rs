@@ -3,24 +3,28 @@
 use std::ops::Range;
 
 use serde_json::Value;
-use wok_judge::history::Outcome;
-use wok_judge::people::Call;
-use wok_judge::{Case, Moment, Violation};
 
-use crate::ends::{name_asked, named};
-use crate::log::{Item, Log};
-use crate::takes::{absolute, is_other_data, number};
+use crate::history::Outcome;
+use crate::people::Call;
+use crate::{Case, Moment, Violation};
+
+use super::Peek;
+use super::ends::{name_asked, named};
+use super::log::{Item, Log};
+use super::takes::{absolute, is_other_data, is_other_priority, number};
 
 /// Q7 of what `peek` answers, and Q8 of `length`.
-pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     for call in case.people.calls() {
         let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
         let until = case.end_of(answered);
         let (id, why) = match call.operation {
-            // Nothing confirms what `peek` reads.
             "peek" => {
-                let within = case.known_to_server(call, answered)..until;
-                ("Q7", misshown(case, log, call, value, within))
+                let from = match (log.kind.peek, name_asked(case, call)) {
+                    (Peek::BehindSync, None) => case.known_behind_sync(call, answered),
+                    _ => case.known_to_server(call, answered),
+                };
+                ("Q7", misshown(case, log, call, value, from..until))
             }
             "length" => {
                 let within = case.known_behind_sync(call, answered)..until;
@@ -62,7 +66,7 @@ fn misshown(
     let Some(item) = log.find(&path, until) else {
         return Some("nobody had put that in".to_owned());
     };
-    if let Some(why) = mistold(item, value, from, until) {
+    if let Some(why) = mistold(log, item, value, from, until) {
         return Some(why);
     }
     if is_named {
@@ -72,20 +76,28 @@ fn misshown(
     if !item.was_free(from, until) {
         return Some("nobody could take it at any moment of the call".to_owned());
     }
-    let place = log.items.iter().position(|it| it.path == path && it.czxid == item.czxid);
-    let older = free.find(|(other, _)| Some(*other) < place);
-    older.map(|(_, older)| {
-        format!("{}, which is older, was there to take all the while", older.path)
-    })
+    let place = log.items.iter().position(|it| it.path == path && it.czxid == item.czxid)?;
+    let (_, earlier) = free.find(|(other, _)| log.comes_before(*other, place))?;
+    let is_earlier = log.kind.earlier;
+    Some(format!("{}, which {is_earlier}, was there to take all the while", earlier.path))
 }
 
 /// What is told of an item that was not so at any moment of the call.
-fn mistold(item: &Item<'_>, value: &Value, from: usize, until: usize) -> Option<String> {
+fn mistold(
+    log: &Log<'_>,
+    item: &Item<'_>,
+    value: &Value,
+    from: usize,
+    until: usize,
+) -> Option<String> {
     if is_other_data(value, item) {
         return Some("it was put in with other data".to_owned());
     }
     if number(value, "czxid") != u64::try_from(item.czxid).ok() {
         return Some("it has another czxid".to_owned());
+    }
+    if is_other_priority(log, value, item) {
+        return Some(format!("its priority is {}", item.priority));
     }
     let attempts = number(value, "attempts");
     let is_so = attempts.is_some_and(|attempts| item.had_attempts(attempts, from, until));

@@ -1,19 +1,20 @@
 //! What is taken is told to the one who took it, and to nobody else.
 
 use serde_json::Value;
-use wok_judge::history::Outcome;
-use wok_judge::people::Call;
-use wok_judge::{Case, Moment, Violation};
 
-use crate::log::{How, Item, Log};
+use crate::history::Outcome;
+use crate::people::Call;
+use crate::{Case, Moment, Violation};
+
+use super::log::{How, Item, Log};
 
 /// Whether an operation takes items.
-pub(super) fn takes(call: &Call<'_>) -> bool {
+pub fn takes(call: &Call<'_>) -> bool {
     matches!(call.operation, "take" | "take-many")
 }
 
-/// Q2 and Q3 of what is answered, and Q4 of a batch's order.
-pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+/// Q1, Q2 and Q3 of what is answered, and in which order several items are told.
+pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| takes(call)) {
         let Some((answered, outcome)) = call.answered else { continue };
         let told = match outcome {
@@ -23,21 +24,21 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) 
             _ => continue,
         };
         let mut paths = Vec::with_capacity(told.len());
-        let mut last = None;
+        let mut last: Option<usize> = None;
         for value in told {
             let path = absolute(case, call, value);
             let item = log.find(&path, answered.at);
-            if let Some(why) = wrong(case, call, answered, value, item) {
+            if let Some(why) = wrong(case, log, call, answered, value, item) {
                 let (id, why) = why;
                 let sentence =
                     format!("participant {} was told that it took {path}: {why}", call.who);
                 found.push(Violation::new(id, answered.at, sentence).by([call.who]));
             }
             let place = log.items.iter().position(|it| it.path == path);
-            if place < last {
-                let sentence =
-                    format!("participant {} was told of {path} behind a younger", call.who);
-                found.push(Violation::new("Q4", answered.at, sentence).by([call.who]));
+            if place.zip(last).is_some_and(|(it, last)| log.comes_before(it, last)) {
+                let (who, later) = (call.who, log.kind.later);
+                let sentence = format!("participant {who} was told of {path} behind {later}");
+                found.push(Violation::new(log.kind.id, answered.at, sentence).by([call.who]));
             }
             last = place;
             paths.push(path);
@@ -59,6 +60,7 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) 
 /// What is wrong with what was told of an item, and which promise that breaks.
 fn wrong(
     case: &Case<'_>,
+    log: &Log<'_>,
     call: &Call<'_>,
     answered: Moment,
     value: &Value,
@@ -70,6 +72,9 @@ fn wrong(
     }
     if number(value, "czxid") != u64::try_from(item.czxid).ok() {
         return Some(("Q3", "it has another czxid".to_owned()));
+    }
+    if is_other_priority(log, value, item) {
+        return Some(("Q1", format!("its priority is {}", item.priority)));
     }
     let attempt = number(value, "attempt");
     let Some(fence) = number(value, "fence") else {
@@ -115,6 +120,12 @@ pub(super) fn number(value: &Value, key: &str) -> Option<u64> {
 pub(super) fn is_other_data(value: &Value, item: &Item<'_>) -> bool {
     let text = value.get("data").and_then(Value::as_str);
     text.is_some_and(|text| text.as_bytes() != item.data)
+}
+
+/// Whether an answer tells an item of a kind that has priorities with another one than its own.
+pub(super) fn is_other_priority(log: &Log<'_>, value: &Value, item: &Item<'_>) -> bool {
+    let told = value.get("priority").and_then(Value::as_i64);
+    log.kind.priority.is_some() && told != Some(item.priority)
 }
 
 /// The path of the item that an answer tells of, in the whole tree.

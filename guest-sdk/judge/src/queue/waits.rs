@@ -1,13 +1,14 @@
 //! Nobody waits for nothing, and who waits, waits quietly.
 
 use serde_json::Value;
-use wok_judge::history::{Change, Outcome, What};
-use wok_judge::people::{Call, End};
-use wok_judge::truth::{Contender, split};
-use wok_judge::{Case, Violation, turns};
 
-use crate::log::{Log, part_of};
-use crate::takes::takes;
+use crate::history::{Change, Outcome, What};
+use crate::people::{Call, End};
+use crate::truth::{Contender, split};
+use crate::{Case, Violation, turns};
+
+use super::log::{Log, part_of};
+use super::takes::takes;
 
 /// How long it may take that an item is taken for which somebody waits, where no fault is in the way,
 /// beyond a session's timeout: the first in line may be dead.
@@ -19,9 +20,17 @@ const ONCE: usize = 24;
 /// And how many more for each thing that happened meanwhile.
 const AGAIN: usize = 6;
 
+/// W1: nobody waits while there is an item, nor is turned away while there is none; H1: who waits stands in
+/// line, and asks no more often than there is a reason to.
+pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+    check_wakes(case, log, found);
+    check_refusals(case, found);
+    check_herd(case, found);
+}
+
 /// W1: an item that nobody has and for which somebody waits is taken, once no host is disturbed any more:
 /// a participant that still waits then stands behind others.
-pub(super) fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     let calls: Vec<&Call<'_>> = case.people.calls().iter().filter(|call| takes(call)).collect();
     for item in &log.items {
         for (since, until) in item.spans() {
@@ -54,7 +63,7 @@ pub(super) fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violat
 const MOST: u64 = 64;
 
 /// W1: who asks for items while there are none waits, and is answered neither an error nor none.
-pub(super) fn check_refusals(case: &Case<'_>, found: &mut Vec<Violation>) {
+fn check_refusals(case: &Case<'_>, found: &mut Vec<Violation>) {
     let asks_for_a_wrong_number = |call: &Call<'_>| {
         let most = case.arguments(call).and_then(|given| given.get("max")?.as_u64());
         most.is_some_and(|most| !(1..=MOST).contains(&most))
@@ -83,7 +92,7 @@ fn due(case: &Case<'_>, from: u64) -> Option<u64> {
 
 /// H1: who waits stands in line, and of the line only the first has to do with the items; and one that
 /// waits asks as often as something has happened that it could wait for.
-pub(super) fn check_herd(case: &Case<'_>, found: &mut Vec<Violation>) {
+fn check_herd(case: &Case<'_>, found: &mut Vec<Violation>) {
     for (at, entry) in case.history.iter().enumerate() {
         let What::HostCall { participant, paths, name, .. } = &entry.what else { continue };
         let Some(person) = case.people.person(*participant) else { continue };

@@ -1,15 +1,15 @@
 //! What is left of a call, and of a claim that was given up.
 
-use wok_judge::history::Outcome;
-use wok_judge::people::Call;
-use wok_judge::truth::split;
-use wok_judge::{Case, Violation};
+use crate::history::Outcome;
+use crate::people::Call;
+use crate::truth::split;
+use crate::{Case, Violation};
 
-use crate::log::Log;
+use super::log::Log;
 
 /// M7: a place in line goes with its call, however that ends, and a claim with the call that it was made
 /// in, if that ends without the item, or with what ends it: `ack` and `reject`.
-pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     for place in case.truth.contenders() {
         if split(place.parent).is_none_or(|(_, part)| part != "consumers") {
             continue;

@@ -1,15 +1,16 @@
 //! What is put in is in the queue, once.
 
 use serde_json::Value;
-use wok_judge::history::Outcome;
-use wok_judge::people::Call;
-use wok_judge::{Case, Violation};
 
-use crate::log::{Item, Log};
+use crate::history::Outcome;
+use crate::people::Call;
+use crate::{Case, Violation};
+
+use super::log::{Item, Log};
 
 /// Q1: an acknowledged put is in the queue with what was put, in its order; Q5: one that is not
 /// acknowledged is in it once, or not at all, and an operation says which.
-pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     for call in case.people.calls() {
         let Some(wanted) = wanted(case, call) else { continue };
         let until = call.answered.map_or(usize::MAX, |(answered, _)| answered.at);
@@ -17,8 +18,9 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) 
         let own: Vec<&Item<'_>> = log.items.iter().filter(is_its_own).collect();
         let in_time = own.iter().filter(|item| item.put.at <= until);
         let is_all = in_time.map(|item| item.data).eq(wanted.iter().map(Vec::as_slice));
-        let priority = priority(case, call);
-        let is_all = is_all && own.iter().all(|item| item.priority == priority);
+        let priority = priority_asked(case, call);
+        let has_priority = log.kind.priority.is_some();
+        let is_all = is_all && own.iter().all(|it| !has_priority || it.priority == priority);
         let (id, what) = match call.answered {
             Some((_, Outcome::Ok { .. })) if is_all && own.len() == wanted.len() => continue,
             Some((_, Outcome::Ok { .. })) => ("Q1", "was acknowledged"),
@@ -52,8 +54,8 @@ fn check_answers(case: &Case<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// The priority of what a call puts in.
-fn priority(case: &Case<'_>, call: &Call<'_>) -> i64 {
+/// The priority that a call gives to what it puts in.
+fn priority_asked(case: &Case<'_>, call: &Call<'_>) -> i64 {
     case.arguments(call).and_then(|given| given.get("priority")?.as_i64()).unwrap_or_default()
 }
 

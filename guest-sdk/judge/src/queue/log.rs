@@ -2,65 +2,86 @@
 
 use std::collections::BTreeMap;
 
-use wok_judge::counter::Counter;
-use wok_judge::history::{CallId, Change, ParticipantId, What};
-use wok_judge::people::Call;
-use wok_judge::truth::split;
-use wok_judge::{Case, Moment};
+use crate::counter::Counter;
+use crate::history::{CallId, Change, ParticipantId, What};
+use crate::people::Call;
+use crate::truth::split;
+use crate::{Case, Moment};
 
-/// Everything that was ever in a queue, in the order in which it was put in.
-#[derive(Debug, Default)]
-pub(super) struct Log<'a> {
-    pub(super) items: Vec<Item<'a>>,
+use super::Kind;
+
+/// Everything that was ever in a queue.
+#[derive(Debug)]
+pub struct Log<'a> {
+    /// What kind of queue it is.
+    pub kind: &'a Kind,
+    /// The items, in the order in which they were put in.
+    pub items: Vec<Item<'a>>,
     /// The newest item of each path.
     by_path: BTreeMap<&'a str, usize>,
 }
 
 /// An item.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
-    pub(super) path: &'a str,
+pub struct Item<'a> {
+    /// The path of its znode, in the whole tree.
+    pub path: &'a str,
     /// The directory of its queue.
-    pub(super) queue: &'a str,
-    pub(super) czxid: i64,
-    pub(super) data: &'a [u8],
-    pub(super) put: Moment,
+    pub queue: &'a str,
+    /// The zxid of the txn that put it in.
+    pub czxid: i64,
+    /// Its priority, as its name says it; 0 if the items of its kind have none.
+    pub priority: i64,
+    /// What was put in.
+    pub data: &'a [u8],
+    /// When it was put in.
+    pub put: Moment,
     /// Which call put it in, if that can be known.
-    pub(super) by: Option<CallId>,
-    pub(super) version: i32,
-    pub(super) claims: Vec<Claim<'a>>,
-    pub(super) gone: Option<Gone>,
+    pub by: Option<CallId>,
+    /// How often it was taken, by the version of its znode.
+    pub version: i32,
+    /// Who claimed it, in order.
+    pub claims: Vec<Claim<'a>>,
+    /// How it went, if it did.
+    pub gone: Option<Gone>,
 }
 
 /// A claim of an item: a znode in `claims` that was created while the item was there, in the txn that
 /// counted the attempt.
 #[derive(Debug)]
-pub(super) struct Claim<'a> {
-    pub(super) path: &'a str,
-    pub(super) czxid: i64,
-    pub(super) session: i64,
-    pub(super) since: Moment,
-    pub(super) until: Option<Moment>,
+pub struct Claim<'a> {
+    /// The path of the znode, in the whole tree.
+    pub path: &'a str,
+    /// The zxid of the txn, which is the claim's fence.
+    pub czxid: i64,
+    /// Whose it is.
+    pub session: i64,
+    /// When it came.
+    pub since: Moment,
+    /// When it went, if it did.
+    pub until: Option<Moment>,
     /// The version of the item since then.
-    pub(super) version: i32,
+    pub version: i32,
     /// Which call took it, if that can be known.
-    pub(super) by: Option<CallId>,
+    pub by: Option<CallId>,
 }
 
 /// How an item went.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gone {
-    pub(super) when: Moment,
-    pub(super) how: How,
+pub struct Gone {
+    /// When it went.
+    pub when: Moment,
+    /// By which txn.
+    pub how: How,
     /// Which call did it, if that can be known.
-    pub(super) by: Option<CallId>,
+    pub by: Option<CallId>,
     /// Whose session the txn was.
-    pub(super) session: i64,
+    pub session: i64,
 }
 
 /// What the txn that deleted an item did besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum How {
+pub enum How {
     /// It deleted the claim.
     WithClaim,
     /// It created a dead letter with the same data.
@@ -70,17 +91,13 @@ pub(super) enum How {
 }
 
 impl Item<'_> {
-    pub(super) fn is_there_at(&self, at: usize) -> bool {
-        self.is_there(at, at)
-    }
-
     /// Whether it was there from one entry to the other, both included.
-    pub(super) fn is_there(&self, from: usize, until: usize) -> bool {
+    pub fn is_there(&self, from: usize, until: usize) -> bool {
         self.put.at <= from && self.gone.is_none_or(|gone| gone.when.at > until)
     }
 
     /// The claim that it had just before that entry.
-    pub(super) fn claim_before(&self, at: usize) -> Option<&Claim<'_>> {
+    pub fn claim_before(&self, at: usize) -> Option<&Claim<'_>> {
         let before = |claim: &&Claim<'_>| {
             claim.since.at < at && claim.until.is_none_or(|until| until.at >= at)
         };
@@ -88,21 +105,21 @@ impl Item<'_> {
     }
 
     /// Whether it was there for anybody to take from one entry to the other, both included.
-    pub(super) fn is_free(&self, from: usize, until: usize) -> bool {
+    pub fn is_free(&self, from: usize, until: usize) -> bool {
         self.spans()
             .iter()
             .any(|(since, end)| since.at <= from && end.is_none_or(|end| end.at > until))
     }
 
     /// Whether anybody could have taken it at a moment between two entries.
-    pub(super) fn was_free(&self, from: usize, until: usize) -> bool {
+    pub fn was_free(&self, from: usize, until: usize) -> bool {
         self.spans()
             .iter()
             .any(|(since, end)| since.at < until && end.is_none_or(|end| end.at > from))
     }
 
     /// Whether it was there at a moment between two entries, and had been taken so often by then.
-    pub(super) fn had_attempts(&self, attempts: u64, from: usize, until: usize) -> bool {
+    pub fn had_attempts(&self, attempts: u64, from: usize, until: usize) -> bool {
         let gone = self.gone.map(|gone| gone.when);
         let counted = self.claims.iter().map(|claim| (claim.since, claim.version));
         let since: Vec<(Moment, i32)> = [(self.put, 0)].into_iter().chain(counted).collect();
@@ -115,7 +132,7 @@ impl Item<'_> {
     }
 
     /// The times in which it was there, and somebody had claimed it.
-    pub(super) fn taken(&self) -> impl Iterator<Item = (Moment, Option<Moment>)> {
+    pub fn taken(&self) -> impl Iterator<Item = (Moment, Option<Moment>)> {
         let gone = self.gone.map(|gone| gone.when);
         self.claims
             .iter()
@@ -123,7 +140,7 @@ impl Item<'_> {
     }
 
     /// The times in which it was there and nobody had taken it.
-    pub(super) fn spans(&self) -> Vec<(Moment, Option<Moment>)> {
+    pub fn spans(&self) -> Vec<(Moment, Option<Moment>)> {
         let mut spans = Vec::new();
         let mut since = Some(self.put);
         for claim in &self.claims {
@@ -148,9 +165,9 @@ struct Asking<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// Of a history.
-    pub(super) fn of(case: &Case<'a>) -> Self {
-        let mut log = Log::default();
+    /// Of a history, of queues of that kind.
+    pub fn of(case: &Case<'a>, kind: &'a Kind) -> Self {
+        let mut log = Log { kind, items: Vec::new(), by_path: BTreeMap::new() };
         let mut asking: Vec<Asking<'a>> = Vec::new();
         for (at, entry) in case.history.iter().enumerate() {
             match &entry.what {
@@ -180,8 +197,14 @@ impl<'a> Log<'a> {
     }
 
     /// The item of that path as of that entry, there or the last to have been.
-    pub(super) fn find(&self, path: &str, at: usize) -> Option<&Item<'a>> {
+    pub fn find(&self, path: &str, at: usize) -> Option<&Item<'a>> {
         self.items.iter().rev().find(|item| item.path == path && item.put.at <= at)
+    }
+
+    /// Whether an item comes before another one, by their places in [`Log::items`].
+    pub fn comes_before(&self, one: usize, other: usize) -> bool {
+        let rank = |place: usize| self.items.get(place).map(|item| (item.priority, place));
+        rank(one) < rank(other)
     }
 
     fn commit(&mut self, txn: &Txn<'_, 'a>, changes: &'a [Change], asking: &[Asking<'_>]) {
@@ -189,13 +212,15 @@ impl<'a> Log<'a> {
         for change in changes {
             match change {
                 Change::Created { path, ephemeral_owner, data } => match part_of(path) {
-                    Some((queue, "items", _)) => {
+                    Some((queue, "items", name)) => {
+                        let priority = self.kind.priority.map_or(0, |read| read(name));
                         let by = txn.asker(asking, stem(path));
                         self.by_path.insert(path, self.items.len());
                         self.items.push(Item {
                             path,
                             queue,
                             czxid: txn.zxid,
+                            priority,
                             data: data.bytes(),
                             put: now,
                             by,

@@ -1,14 +1,14 @@
 //! How items go.
 
-use wok_judge::history::Outcome;
-use wok_judge::people::Call;
-use wok_judge::{Case, Violation};
+use crate::history::Outcome;
+use crate::people::Call;
+use crate::{Case, Violation};
 
-use crate::log::{Gone, How, Item, Log};
+use super::log::{Gone, How, Item, Log};
 
-/// Q3: an item that is claimed goes by its consumer's word and by no other; Q6: one becomes a dead letter
-/// when it was taken as often as it may be, and is not taken more often.
-pub(super) fn check(case: &Case<'_>, log: &Log<'_>, most: Option<u64>, found: &mut Vec<Violation>) {
+/// Q3: an item that is claimed goes by its consumer's word and by no other, and then for good; Q6: one becomes
+/// a dead letter when it was taken as often as it may be, and is not taken more often.
+pub fn check(case: &Case<'_>, log: &Log<'_>, most: Option<u64>, found: &mut Vec<Violation>) {
     for item in &log.items {
         if let Some(gone) = item.gone
             && let Some((id, why)) = wrong(case, item, gone, most)
@@ -25,10 +25,11 @@ pub(super) fn check(case: &Case<'_>, log: &Log<'_>, most: Option<u64>, found: &m
             }
         }
     }
+    check_acknowledged(case, log, found);
 }
 
 /// Q3: what is acknowledged is gone, and does not come back to another consumer.
-pub(super) fn check_acknowledged(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
+fn check_acknowledged(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     for call in case.people.calls() {
         let Some((answered, Outcome::Ok { .. })) = call.answered else { continue };
         let acknowledged: Vec<&Item<'_>> = match call.operation {
