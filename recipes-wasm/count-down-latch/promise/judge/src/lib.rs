@@ -22,7 +22,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use wok_judge::history::{CallId, Entry, What};
+use wok_judge::history::Entry;
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
 use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each, turns};
@@ -89,25 +89,15 @@ struct Made<'c, 'a> {
 
 /// The calls at each latch.
 fn by_mount<'c, 'a>(case: &'c Case<'a>) -> BTreeMap<&'a str, Vec<Made<'c, 'a>>> {
-    let ids = ids(case.history);
     let mut mounts: BTreeMap<_, Vec<_>> =
         case.people.persons().map(|person| (person.mount, Vec::new())).collect();
     for call in case.people.calls() {
         if let Some(person) = case.people.person(call.who) {
-            let id = ids.get(&call.id).copied();
+            let id = case.arguments(call).and_then(|given| given.get("id")?.as_str());
             mounts.entry(person.mount).or_default().push(Made { person, call, id });
         }
     }
     mounts
-}
-
-/// The ids that calls name.
-fn ids(history: &[Entry]) -> BTreeMap<CallId, &str> {
-    let named = history.iter().filter_map(|entry| match &entry.what {
-        What::Invoked { call, arguments, .. } => Some((*call, arguments.get("id")?.as_str()?)),
-        _ => None,
-    });
-    named.collect()
 }
 
 wok_judge::export!(LatchJudge);

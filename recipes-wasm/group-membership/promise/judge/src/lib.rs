@@ -23,7 +23,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use wok_judge::history::{CallId, Entry, Outcome, What};
+use wok_judge::history::{Entry, Outcome};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
 use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling, turns};
@@ -118,25 +118,14 @@ impl<'a> Made<'_, 'a> {
 
 /// The calls at each group, in their order.
 fn by_mount<'c, 'a>(case: &'c Case<'a>) -> BTreeMap<&'a str, Vec<Made<'c, 'a>>> {
-    let arguments = arguments(case.history);
     let mut mounts: BTreeMap<_, Vec<_>> =
         case.people.persons().map(|person| (person.mount, Vec::new())).collect();
     for call in case.people.calls() {
         let person = case.people.person(call.who);
-        let Some((person, arguments)) = person.zip(arguments.get(&call.id).copied()) else {
-            continue;
-        };
+        let Some((person, arguments)) = person.zip(case.arguments(call)) else { continue };
         mounts.entry(person.mount).or_default().push(Made { person, call, arguments });
     }
     mounts
-}
-
-fn arguments(history: &[Entry]) -> BTreeMap<CallId, &Value> {
-    let invoked = history.iter().filter_map(|entry| match &entry.what {
-        What::Invoked { call, arguments, .. } => Some((*call, arguments)),
-        _ => None,
-    });
-    invoked.collect()
 }
 
 wok_judge::export!(MembershipJudge);

@@ -1,9 +1,6 @@
 //! Whether a site that wants to know of transactions is told.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-use wok_judge::history::{CallId, Outcome, Told, What};
+use wok_judge::history::{Outcome, Told, What};
 use wok_judge::people::{Call, End};
 use wok_judge::{Case, Moment, Violation};
 
@@ -14,17 +11,11 @@ const UNDISTURBED_US: u64 = 2_000_000;
 
 /// C3: after `transactions` a site is told of each other one that asks it. Where a fault was in the way
 /// nothing is asked here.
-pub(super) fn check(
-    case: &Case<'_>,
-    arguments: &BTreeMap<CallId, &Value>,
-    log: &Log<'_>,
-    id: &'static str,
-    found: &mut Vec<Violation>,
-) {
+pub(super) fn check(case: &Case<'_>, log: &Log<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let calls = case.people.calls();
     for call in calls.iter().filter(|call| call.operation == "transactions") {
         let Some((answered, Outcome::Ok { .. })) = call.answered else { continue };
-        let site = arguments.get(&call.id).and_then(|it| it.get("site")?.as_str());
+        let site = case.arguments(call).and_then(|it| it.get("site")?.as_str());
         let (Some(site), Some(person)) = (site, case.people.person(call.who)) else { continue };
         let again = |other: &&Call<'_>| {
             other.who == call.who

@@ -32,10 +32,8 @@ mod votes;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
-use wok_judge::history::{CallId, Entry, What};
+use wok_judge::history::Entry;
 use wok_judge::people::Call;
 use wok_judge::truth::Truth;
 use wok_judge::{Case, Judge, Promise, Stay, Violation, first_of_each};
@@ -85,22 +83,20 @@ impl Judge for CommitJudge {
     fn verdict(&self, history: &[Entry]) -> Vec<Violation> {
         let truth = Truth::of(history);
         let case = Case::of(history, &truth, &COMMIT);
-        let arguments = arguments(history);
-        let log = Log::of(&case, &arguments);
-        let calls: Vec<Made<'_, '_>> = (case.people.calls().iter())
-            .filter_map(|call| Made::of(&case, &log, &arguments, call))
-            .collect();
+        let log = Log::of(&case);
+        let calls: Vec<Made<'_, '_>> =
+            (case.people.calls().iter()).filter_map(|call| Made::of(&case, &log, call)).collect();
         let mut found = Vec::new();
         agreement::check(&case, &calls, &log, "T1", &mut found);
-        validity::check_terms(&case, &arguments, &log, "T2", &mut found);
+        validity::check_terms(&case, &log, "T2", &mut found);
         validity::check_reasons(&case, &log, "T2", &mut found);
         validity::check_once(&log, "T3", &mut found);
         termination::check(&case, &calls, "T4", &mut found);
         statuses::check(&case, &calls, "T5", &mut found);
         endings::check(&case, &calls, &log, "T6", &mut found);
         votes::check(&calls, &log, "C1", &mut found);
-        arrivals::check(&case, &arguments, &log, "C3", &mut found);
-        lists::check(&case, &arguments, &log, "C4", &mut found);
+        arrivals::check(&case, &log, "C3", &mut found);
+        lists::check(&case, &log, "C4", &mut found);
         deadlines::check(&case, &calls, &log, "T5", "C4", &mut found);
         refusals::check(&case, &calls, "C2", &mut found);
         polling::check(&case, &calls, "H1", &mut found);
@@ -121,27 +117,14 @@ pub(crate) struct Made<'c, 'a> {
 }
 
 impl<'c, 'a> Made<'c, 'a> {
-    fn of(
-        case: &'c Case<'a>,
-        log: &'c Log<'a>,
-        arguments: &BTreeMap<CallId, &'a Value>,
-        call: &'c Call<'a>,
-    ) -> Option<Self> {
+    fn of(case: &'c Case<'a>, log: &'c Log<'a>, call: &'c Call<'a>) -> Option<Self> {
         let person = case.people.person(call.who)?;
-        let arguments = arguments.get(&call.id)?;
+        let arguments = case.arguments(call)?;
         let text = |name: &str| arguments.get(name).and_then(Value::as_str);
         let tx = log.find(person.mount, text("transaction")?)?;
         let (host, session) = (person.host, person.session);
         Some(Made { call, host, session, tx, site: text("site"), choice: text("choice") })
     }
-}
-
-fn arguments(history: &[Entry]) -> BTreeMap<CallId, &Value> {
-    let of_calls = history.iter().filter_map(|entry| match &entry.what {
-        What::Invoked { call, arguments, .. } => Some((*call, arguments)),
-        _ => None,
-    });
-    of_calls.collect()
 }
 
 wok_judge::export!(CommitJudge);

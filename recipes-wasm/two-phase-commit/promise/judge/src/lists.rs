@@ -1,10 +1,9 @@
 //! What a site is answered that asks for its transactions.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde_json::Value;
-use wok_judge::history::{CallId, Outcome};
+use wok_judge::history::Outcome;
 use wok_judge::{Case, Violation};
 
 use crate::log::{Log, Tx};
@@ -14,16 +13,10 @@ const MOST_ANSWERED: usize = 64;
 
 /// C4: `transactions` answers those that asked the site at a moment of the call, those that were begun first in
 /// front, each with what is to be done. None is left out that asked the site all the while.
-pub(super) fn check(
-    case: &Case<'_>,
-    arguments: &BTreeMap<CallId, &Value>,
-    log: &Log<'_>,
-    id: &'static str,
-    found: &mut Vec<Violation>,
-) {
+pub(super) fn check(case: &Case<'_>, log: &Log<'_>, id: &'static str, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| call.operation == "transactions") {
         let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
-        let site = arguments.get(&call.id).and_then(|it| it.get("site")?.as_str());
+        let site = case.arguments(call).and_then(|it| it.get("site")?.as_str());
         let (Some(site), Some(person), Some(listed)) =
             (site, case.people.person(call.who), value.as_array())
         else {

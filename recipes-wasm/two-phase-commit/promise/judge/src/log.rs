@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use serde_json::Value;
 use wok_judge::grants::fence_of;
-use wok_judge::history::{CallId, Change, What};
+use wok_judge::history::{Change, What};
 use wok_judge::{Case, Moment, Violation};
 
 /// The servers' stamps are whole milliseconds.
@@ -215,15 +215,15 @@ impl<'a> Tx<'a> {
         }
     }
 
-    fn stamp(&mut self, asked: &Asked<'_, '_>) {
+    fn stamp(&mut self, case: &Case<'_>) {
         let within_us = self.within_us;
-        self.stamped_us = asked.first_us("begin", self.session, self.created, |arguments| {
+        self.stamped_us = first_us(case, "begin", self.session, self.created, |arguments| {
             let within_ms = arguments.get("within-ms").and_then(fence_of);
             within_ms.map(|ms| ms.saturating_mul(1000)) == Some(within_us)
         });
         for vote in &mut self.votes {
             let Vote { site, when, session, .. } = *vote;
-            vote.stamped_us = asked.first_us("vote", session, when, |arguments| {
+            vote.stamped_us = first_us(case, "vote", session, when, |arguments| {
                 arguments.get("site").and_then(Value::as_str) == Some(site)
                     && arguments
                         .get("transaction")
@@ -256,7 +256,7 @@ impl<'a> Tx<'a> {
 
 impl<'a> Log<'a> {
     /// Of a history.
-    pub(crate) fn of(case: &Case<'a>, arguments: &BTreeMap<CallId, &'a Value>) -> Self {
+    pub(crate) fn of(case: &Case<'a>) -> Self {
         let mut log = Log::default();
         for (at, entry) in case.history.iter().enumerate() {
             let What::Txn { session, changes, .. } = &entry.what else { continue };
@@ -267,7 +267,7 @@ impl<'a> Log<'a> {
         }
         for tx in log.txs.values_mut() {
             tx.settle();
-            tx.stamp(&Asked { case, arguments });
+            tx.stamp(case);
         }
         log
     }
@@ -310,30 +310,22 @@ impl<'a> Log<'a> {
     }
 }
 
-/// What was asked for.
-struct Asked<'c, 'a> {
-    case: &'c Case<'a>,
-    arguments: &'c BTreeMap<CallId, &'a Value>,
-}
-
-impl Asked<'_, '_> {
-    /// When somebody of that session called such an operation first; the write's own moment if nobody did.
-    fn first_us(
-        &self,
-        operation: &str,
-        session: i64,
-        written: Moment,
-        is_it: impl Fn(&Value) -> bool,
-    ) -> u64 {
-        let people = &self.case.people;
-        let calls = people.calls().iter().filter(|call| {
-            call.operation == operation
-                && call.invoked.at < written.at
-                && people.person(call.who).is_some_and(|person| person.session == session)
-                && self.arguments.get(&call.id).is_some_and(|arguments| is_it(arguments))
-        });
-        calls.map(|call| call.invoked.us).min().unwrap_or(written.us)
-    }
+/// When somebody of that session called such an operation first; the write's own moment if nobody did.
+fn first_us(
+    case: &Case<'_>,
+    operation: &str,
+    session: i64,
+    written: Moment,
+    is_it: impl Fn(&Value) -> bool,
+) -> u64 {
+    let people = &case.people;
+    let calls = people.calls().iter().filter(|call| {
+        call.operation == operation
+            && call.invoked.at < written.at
+            && people.person(call.who).is_some_and(|person| person.session == session)
+            && case.arguments(call).is_some_and(&is_it)
+    });
+    calls.map(|call| call.invoked.us).min().unwrap_or(written.us)
 }
 
 /// The transaction that a path is of, and what of it.

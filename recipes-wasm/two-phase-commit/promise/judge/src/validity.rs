@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use wok_judge::grants::fence_of;
-use wok_judge::history::{CallId, FaultKind, Outcome, What};
+use wok_judge::history::{FaultKind, Outcome, What};
 use wok_judge::{Case, Violation};
 
 use crate::log::{self, Log, Tx};
@@ -13,7 +13,6 @@ use crate::log::{self, Log, Tx};
 /// of other sites would be no reason to commit.
 pub(super) fn check_terms(
     case: &Case<'_>,
-    arguments: &BTreeMap<CallId, &Value>,
     log: &Log<'_>,
     id: &'static str,
     found: &mut Vec<Violation>,
@@ -23,7 +22,7 @@ pub(super) fn check_terms(
         let (Some(person), Some(path)) = (case.people.person(call.who), value.as_str()) else {
             continue;
         };
-        let Some(terms) = arguments.get(&call.id) else { continue };
+        let Some(terms) = case.arguments(call) else { continue };
         let is_as_asked = |tx: &Tx<'_>| {
             let sites = terms.get("sites").and_then(Value::as_array).into_iter().flatten();
             let asked: BTreeSet<_> = sites.filter_map(Value::as_str).collect();
