@@ -118,8 +118,19 @@ pub enum GuardianError {
     #[error("no command given: name the program to run while the claim is held")]
     NoCommand,
     /// The guardian process could not be started.
-    #[error("cannot start the guardian process: {0}")]
+    #[error("cannot start the guardian process: {0}{hint}", hint = hint(.0))]
     Start(#[from] io::Error),
+}
+
+/// What may mend it that the guardian cannot be started.
+fn hint(error: &io::Error) -> &'static str {
+    match Errno::from_io_error(error) {
+        // The binary is reached by `/proc/self/exe`, whatever has become of its path.
+        Some(Errno::NOENT) => ": is `/proc` mounted?",
+        Some(Errno::AGAIN) => ": raise the limit of processes (`ulimit -u`)",
+        Some(Errno::MFILE) => ": raise the limit of open files (`ulimit -n`)",
+        _ => "",
+    }
 }
 
 /// A command under guard. Dropping it kills the command at once, without waiting for that.

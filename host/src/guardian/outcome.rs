@@ -52,10 +52,25 @@ impl std::fmt::Display for Outcome {
         match self {
             Outcome::Exited(code) => write!(f, "exited with {code}"),
             Outcome::Signaled(signal) => write!(f, "ended by signal {signal}"),
-            Outcome::NotStarted(errno) => write!(f, "cannot be executed: {errno}"),
+            Outcome::NotStarted(errno) => {
+                write!(f, "cannot be executed: {errno}")?;
+                remedy(*errno).map_or(Ok(()), |remedy| write!(f, ": {remedy}"))
+            }
             Outcome::Killed(reason) => write!(f, "killed {reason}"),
         }
     }
+}
+
+/// What whoever wants the command to run can do about the reason why it does not.
+fn remedy(errno: Errno) -> Option<&'static str> {
+    Some(match errno {
+        Errno::NOENT => "is it installed, and in a directory of `PATH`?",
+        Errno::ACCESS => "make it executable (`chmod +x`), or name a program and not a directory",
+        Errno::AGAIN => "the limit of processes is reached: raise it (`ulimit -u`)",
+        Errno::NOMEM => "the system is short of memory",
+        Errno::MFILE => "the limit of open files is reached: raise it (`ulimit -n`)",
+        _ => return None,
+    })
 }
 
 impl std::fmt::Display for KillReason {
@@ -84,6 +99,15 @@ impl From<Report> for Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_is_not_started_is_told_with_what_mends_that() {
+        for (errno, remedy) in [(Errno::NOENT, "PATH"), (Errno::AGAIN, "ulimit -u")] {
+            let told = Outcome::NotStarted(errno).to_string();
+            assert!(told.contains(remedy), "{told}");
+            assert!(told.contains("cannot be executed"), "{told}");
+        }
+    }
 
     #[test]
     fn exit_codes_are_those_of_a_shell() {

@@ -201,11 +201,8 @@ impl Keep {
             }
             Ok(CommandEnd::Ended(outcome)) => {
                 if outcome.is_not_started() {
-                    tracing::error!(
-                        recipe,
-                        program,
-                        "is not to be had: correct `exec` of `while-held`"
-                    );
+                    // The program is the first word of `exec` of `while-held`.
+                    tracing::error!(recipe, program, %outcome, "command of `exec` not started");
                 }
                 return Some(outcome);
             }
