@@ -34,17 +34,43 @@ pub fn unsigned(value: u64) -> Value {
     if value <= EXACT { value.into() } else { value.to_string().into() }
 }
 
-/// An operation's error for people: the name of its case, and the text if the case has one. Anything
-/// else stays JSON.
+/// An operation's error for people: the name of its case, and the text if the case has one, or what
+/// ZooKeeper means by that name. Anything else stays JSON.
 pub fn error_in_words(error: &Value) -> Cow<'_, str> {
     if let Value::String(case) = error {
-        return Cow::Borrowed(case);
+        return match meaning(case) {
+            Some(meaning) => Cow::Owned(format!("{case}: {meaning}")),
+            None => Cow::Borrowed(case),
+        };
     }
     let mut cases = error.as_object().into_iter().flatten();
     match (cases.next(), cases.next()) {
         (Some((case, Value::String(text))), None) => Cow::Owned(format!("{case}: {text}")),
         _ => Cow::Owned(error.to_string()),
     }
+}
+
+/// What ZooKeeper means by an error that the contract hands on from the server without a text, and what to
+/// look at.
+fn meaning(case: &str) -> Option<&'static str> {
+    Some(match case {
+        "no-node" => "a znode that it needs is not there, or no longer",
+        "node-exists" => "a znode of that name is there already",
+        "bad-version" => "somebody has changed it meanwhile",
+        "no-auth" => {
+            "the ACL of a znode there does not allow it: compare the ACL (`getAcl`) with the credentials"
+        }
+        "no-children-for-ephemerals" => {
+            "the znode above is ephemeral and can have no children: choose another mount"
+        }
+        "quota-exceeded" => {
+            "the server enforces a quota there, and it is spent (`listquota` tells it)"
+        }
+        "outcome-unknown" => {
+            "the connection was lost before the reply, so it may or may not have happened"
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

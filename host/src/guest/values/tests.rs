@@ -460,7 +460,8 @@ fn a_result_is_split_into_an_answer_and_an_error() {
 #[test]
 fn an_error_in_words_names_its_case_and_its_text() {
     let of = |error: Value| error_in_words(&error).into_owned();
-    assert_eq!(of(json!("no-node")), "no-node");
+    assert_eq!(of(json!("late")), "late");
+    assert!(of(json!("no-auth")).starts_with("no-auth: the ACL of a znode there"));
     assert_eq!(of(json!({ "invalid": "release: not held" })), "invalid: release: not held");
     assert_eq!(of(json!({ "refused": { "code": -4 } })), r#"{"refused":{"code":-4}}"#);
     assert_eq!(of(json!({ "a": "b", "c": "d" })), r#"{"a":"b","c":"d"}"#);
