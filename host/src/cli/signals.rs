@@ -34,6 +34,9 @@ const MOST_WAITING: usize = 32;
 /// The operating system refuses a handler.
 pub(super) fn receive(tasks: &Tasks) -> io::Result<mpsc::Receiver<Signal>> {
     let (sender, receiver) = mpsc::channel(MOST_WAITING);
+    // A file that may not grow (`ulimit -f`) refuses what is written to it; without a handler, wok would die
+    // of that signal and what it holds would end with its session only.
+    drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
     // Without this file nothing is known to be ignored.
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let is_left = |number: Signal| LEFT_ALONE.contains(&number) && is_in(ignored, number);
