@@ -49,6 +49,7 @@ mod options;
 mod outcome;
 mod persistent;
 mod request;
+mod resolving;
 mod seat;
 #[cfg(test)]
 pub(crate) mod stand_in;

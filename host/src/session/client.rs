@@ -19,6 +19,7 @@ use super::hosts::{looked_up, with_a_name};
 use super::nodelay::{ports, turn_off_nagle};
 use super::options::{ConnectError, ConnectOptions};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
+use super::resolving;
 use super::timing::TICK;
 use super::watch::{Event, Watch};
 use crate::clock::{Boottime, Clock};
@@ -52,6 +53,13 @@ impl Client {
         clock: Arc<dyn Clock>,
         tasks: &Tasks,
     ) -> Result<Client, ConnectError> {
+        if let Err(error) = resolving::ready().await {
+            let reason = format!(
+                "no threads can be started for a connection ({error}): raise the limit of processes \
+                 (`ulimit -u`)"
+            );
+            return Err(ConnectError::Unreachable { hosts: options.hosts.clone(), reason });
+        }
         // The crate gives a connection up that is silent for two fifths of the session timeout, and so
         // it should. Sooner, a link that loses packets hardly has a connection: each new one takes four
         // round trips until an answer counts. Later, a server that falls silent takes what is held at
