@@ -295,7 +295,7 @@ const LARGER: [(&str, usize); 4] = [
     ("queue", 115_000),
     ("priority-queue", 118_000),
     // Views at one moment, observers, and metadata that are checked.
-    ("name-service", 105_000),
+    ("name-service", 106_000),
     // Both ways of the text, up to 24 transactions that go on side by side, and what is asked for again
     // behind a transaction where a server may be behind.
     ("two-phase-commit", 115_000),

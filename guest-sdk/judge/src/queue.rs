@@ -12,7 +12,7 @@
 //!
 //! | znode, below the mount | what it is |
 //! |---|---|
-//! | `items/<name>` | an item. Its version says how often it was taken |
+//! | `items/<name>` | an item, if its name ends with a counter: a sequential znode. Its version says how often it was taken |
 //! | `claims/<name>` | somebody has the item: an ephemeral znode, created in the txn that counts the attempt and deleted in the one that removes the item |
 //! | `dead-letters/<name>` | an item that was taken as often as it may be, moved here in one txn |
 //! | `consumers/…` | the line of those who wait |

@@ -1,6 +1,7 @@
 //! Does to a run what its plan says is to be done to it.
 
 mod cuts;
+mod foreign;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,6 +79,7 @@ impl Nemesis {
                 }
             }
         }
+        self.leave_foreign_znodes();
         let nemesis = self.clone();
         self.tasks.spawn("ambushes", async move {
             while let Some(Sprung { index, by }) = springing.recv().await {

@@ -357,6 +357,14 @@ impl Network {
         });
     }
 
+    /// Another program creates a znode.
+    pub(super) fn create_foreign(&self, path: String, data: &[u8]) {
+        self.change(|state| {
+            let now = state.now();
+            state.servers.create_foreign(path, data, now);
+        });
+    }
+
     /// The leader is lost; after `election` another server leads. A part of what was prepared turns
     /// out to have been committed.
     pub(super) fn change_leader(&self, election: Duration) {

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::history::{FaultKind, HostId};
+use super::history::{Data, FaultKind, HostId};
 
 /// All that decides a run, besides the module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,9 @@ pub struct Plan {
     /// What is done to them.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// What another program creates among the recipe's znodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<Foreign>,
 }
 
 fn three() -> usize {
@@ -204,6 +207,19 @@ impl Way {
     fn is_both(&self) -> bool {
         *self == Way::Both
     }
+}
+
+/// A znode that another program creates, as somebody would by hand. It stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Foreign {
+    /// Where, as the recipe sees it. Nothing is created where no znode is above it by then.
+    pub path: String,
+    /// What it holds: a text, or a list of bytes.
+    #[serde(default, skip_serializing_if = "Data::is_empty")]
+    pub data: Data,
+    /// Milliseconds since the run's beginning.
+    pub at_ms: u64,
 }
 
 /// When a fault strikes.

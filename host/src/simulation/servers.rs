@@ -31,9 +31,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use wok_embedded::ServerVersion;
 use wok_embedded::prepare::{Leader, LeaderOptions, Proposal, Request};
-use wok_embedded::protocol::{Acl, Command, ErrorCode, Frame, OpCode, Write};
+use wok_embedded::protocol::{Acl, Command, Create, ErrorCode, Frame, OpCode, Write};
 use wok_embedded::replica::{ChangeKind, Replica};
 use wok_embedded::serve::{Delivery, Member, MemberOptions};
 use wok_embedded::session::{Passwords, SessionIds};
@@ -61,6 +62,9 @@ pub(super) const SILENCE_MS: u64 = SYNC_LIMIT * TICK_MS;
 
 /// How often a leader pings those that follow it.
 const BEAT_MS: u64 = TICK_MS / 2;
+
+/// The session of another program. The servers count theirs from numbers that are far larger.
+pub(super) const FOREIGN_SESSION: i64 = 1;
 
 /// The servers of an ensemble.
 #[derive(Debug)]
@@ -290,6 +294,21 @@ impl Servers {
     pub(super) fn close_session(&mut self, session: i64, now: Now) {
         let Some(leads) = self.leads() else { return };
         self.prepare(leads, Request::own(session, Write::CloseSession), now);
+    }
+
+    /// Another program's client, of a session that is nobody's here, creates a znode. It is refused where
+    /// there is no znode above it.
+    pub(super) fn create_foreign(&mut self, path: String, data: &[u8], now: Now) {
+        let Some(leads) = self.leads() else { return };
+        let create = Create {
+            op: OpCode::Create,
+            path,
+            data: Some(Bytes::copy_from_slice(data)),
+            acl: Acl::open().to_vec(),
+            flags: 0,
+            ttl_ms: -1,
+        };
+        self.prepare(leads, Request::own(FOREIGN_SESSION, Write::Create(create)), now);
     }
 
     fn prepare(&mut self, leads: usize, request: Request, now: Now) {

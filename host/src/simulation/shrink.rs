@@ -22,6 +22,7 @@ pub fn shrink(
     loop {
         let size = size(&shrinking.smallest.plan);
         shrinking.drop_faults();
+        shrinking.drop_foreign();
         shrinking.drop_applications();
         shrinking.drop_steps();
         if size == self::size(&shrinking.smallest.plan) || shrinking.left == 0 {
@@ -33,7 +34,7 @@ pub fn shrink(
 /// What there is to leave out.
 fn size(plan: &Plan) -> usize {
     let steps: usize = plan.applications.iter().map(|application| application.steps.len()).sum();
-    plan.faults.len() + plan.applications.len() + steps
+    plan.faults.len() + plan.foreign.len() + plan.applications.len() + steps
 }
 
 struct Shrinking<'a> {
@@ -88,6 +89,13 @@ impl Shrinking<'_> {
         self.drop_runs(
             |plan| plan.faults.len(),
             |plan, at, length| cut(&mut plan.faults, at, length),
+        );
+    }
+
+    fn drop_foreign(&mut self) {
+        self.drop_runs(
+            |plan| plan.foreign.len(),
+            |plan, at, length| cut(&mut plan.foreign, at, length),
         );
     }
 

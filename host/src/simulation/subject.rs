@@ -322,6 +322,7 @@ fn joining_with(config: Option<Value>) -> Plan {
         counter: 0,
         applications: vec![Application { host: 0, config, steps }],
         faults: Vec::new(),
+        foreign: Vec::new(),
     }
 }
 

@@ -29,10 +29,12 @@ impl Survey {
         let mut hosts = 0;
         let mut claims = false;
         for seed in 0..LESSONS {
-            let plan = Plan { faults: Vec::new(), ..workload::plan(subject, seed) };
-            hosts += u64::from(plan.hosts);
+            let plan = workload::plan(subject, seed);
+            let undisturbed = Plan { faults: Vec::new(), foreign: Vec::new(), ..plan };
+            hosts += u64::from(undisturbed.hosts);
             // What cannot be run is told when it is asked for.
-            let history = world::run(subject, &plan).map_or_else(|_| Vec::new(), |run| run.history);
+            let history =
+                world::run(subject, &undisturbed).map_or_else(|_| Vec::new(), |run| run.history);
             let mut called = BTreeMap::new();
             for entry in history {
                 match entry.what {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::history::{Change, Entry, HostId, Outcome, ParticipantId, Told, What};
 use super::judges::Violation;
+use super::servers::FOREIGN_SESSION;
 
 /// How many lines are shown: those before what was broken, the latest ones. Those that the violation
 /// speaks of are shown wherever they are.
@@ -182,7 +183,11 @@ impl Scribe {
 
     fn txn(&self, zxid: i64, session: i64, changes: &[Change]) -> Option<String> {
         let told = self.changes(changes);
-        let by = if session == 0 { String::new() } else { format!(" for session {session:#x}") };
+        let by = match session {
+            0 => String::new(),
+            FOREIGN_SESSION => " for another program".to_owned(),
+            session => format!(" for session {session:#x}"),
+        };
         (!told.is_empty()).then(|| format!("txn {zxid}: {}{by}", told.join(", ")))
     }
 

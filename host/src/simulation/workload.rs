@@ -7,7 +7,7 @@
 //! Code map:
 //! - `file`: the workload as TOML; `check`: whether it is whole and fits the module
 //! - `declared`, `generic`: the steps of an application, drawn
-//! - `faults`: what is done to them
+//! - `faults`: what is done to them; `foreign`: what another program leaves among the recipe's znodes
 //! - `error`: why a workload is refused
 
 mod check;
@@ -15,6 +15,7 @@ mod declared;
 mod error;
 mod faults;
 mod file;
+mod foreign;
 mod generic;
 
 pub use declared::Declared;
@@ -156,8 +157,14 @@ fn drawn(subject: &Subject, seed: u64) -> Plan {
             Application { host, config, steps: steps(subject, number, &mut chance) }
         })
         .collect();
+    let foreign = match subject.workload() {
+        Workload::Declared(declared) => {
+            foreign::drawn(declared.foreign(), &mut Chance::new(seed, "foreign znodes"))
+        }
+        _ => Vec::new(),
+    };
     let (servers, hosts, faults) = (SERVERS, HOSTS, Vec::new());
-    Plan { seed, servers, hosts, session_timeout_ms, counter, applications, faults }
+    Plan { seed, servers, hosts, session_timeout_ms, counter, applications, faults, foreign }
 }
 
 fn steps(subject: &Subject, number: u64, chance: &mut Chance) -> Vec<Step> {

@@ -28,6 +28,7 @@ use super::servers::Servers;
 use super::subject::Subject;
 use crate::guest::{HOST_CALLS, Mount};
 use crate::tasks::Tasks;
+use crate::znode_path::ZnodePath;
 
 /// What the recipe sees as `/`.
 const MOUNT: &str = "/wok/recipe";
@@ -168,7 +169,17 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
             return wrong(format!("faults[{number}].when.name"), problem);
         }
     }
+    for (number, foreign) in plan.foreign.iter().enumerate() {
+        if let Err(problem) = check_foreign(&foreign.path) {
+            return wrong(format!("foreign[{number}].path"), problem);
+        }
+    }
     Ok(())
+}
+
+/// Checks the path of a znode that another program creates, as the recipe sees it.
+pub(super) fn check_foreign(path: &str) -> Result<(), String> {
+    ZnodePath::parse(path).map(drop).map_err(|error| format!("{path:?}: {error}"))
 }
 
 /// Checks what an application calls. What stands in a reference's place shows in the run only.

@@ -212,7 +212,8 @@ impl<'a> Log<'a> {
         for change in changes {
             match change {
                 Change::Created { path, ephemeral_owner, data } => match part_of(path) {
-                    Some((queue, "items", name)) => {
+                    // Somebody else may have put a znode there that is no item.
+                    Some((queue, "items", name)) if Counter::split(name).is_some() => {
                         let priority = self.kind.priority.map_or(0, |read| read(name));
                         let by = txn.asker(asking, stem(path));
                         self.by_path.insert(path, self.items.len());

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::log::Log;
 use super::stories::{QueueStory, good_queue};
 use super::{Kind, Peek};
-use crate::history::{Entry, Outcome, Told};
+use crate::history::{Change, Data, Entry, Outcome, Told};
 use crate::proofs::{assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning};
-use crate::stories::{TIMEOUT_MS, good_election, good_lock};
+use crate::stories::{MOUNT, TIMEOUT_MS, good_election, good_lock};
 use crate::truth::Truth;
 use crate::{Case, Promise, Stay, Violation, first_of_each};
 
@@ -377,6 +377,18 @@ fn a_place_goes_with_its_wait() {
     queue.ask(2).look(2).stand(2).story.answer(2, Outcome::Cancelled);
     queue.calm(TIMEOUT_MS + 3000);
     check(&queue, "M7", "still there");
+}
+
+#[test]
+fn what_another_program_leaves_among_the_items_is_no_item() {
+    let mut queue = empty(&PLAIN);
+    let path = format!("{MOUNT}/items/by-hand");
+    let left = Change::Created { path, ephemeral_owner: 0, data: Data::default() };
+    queue.story.commit(1, vec![left]);
+    queue.ask(2).look(2).stand(2).look(2).wait(2).calm(TIMEOUT_MS + 5000);
+    let place = queue.place(2);
+    queue.delete(2, place).story.answer(2, Outcome::Cancelled);
+    check_good(&queue, "there is nothing to take");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::declared::{APPLICATION, number, put};
 use super::file::{Amount, Call, Draw, File, Role, Step};
 use crate::guest::Module;
 use crate::simulation::references::{missing_part, references, stand_in};
+use crate::simulation::world::check_foreign;
 
 /// Applications of one run: each is a participant, and those count that are just ending.
 const MOST_APPLICATIONS: u64 = 24;
@@ -42,6 +43,11 @@ pub(super) fn check(file: &File, module: &Module) -> Result<(), Wrong> {
         if module.interface().operation(operation.get_ref()).is_none() {
             let problem = format!("{} has no operation {}", module.name(), operation.get_ref());
             return wrong(operation, problem);
+        }
+    }
+    for path in &file.foreign {
+        if let Err(problem) = check_foreign(path.get_ref()) {
+            return wrong(path, problem);
         }
     }
     let roles = file.roles.get_ref();

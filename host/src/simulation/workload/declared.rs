@@ -93,6 +93,11 @@ impl Declared {
         Some(WorkloadError::at(&self.origin, &self.text, at, &problem))
     }
 
+    /// The znodes that another program creates in some runs.
+    pub(super) fn foreign(&self) -> impl Iterator<Item = &str> {
+        self.file.foreign.iter().map(|path| path.get_ref().as_str())
+    }
+
     /// Draws a round of an application.
     pub(super) fn round(&self, application: u64, chance: &mut Chance, steps: &mut Vec<Step>) {
         let Some(role) = self.role(application) else { return };

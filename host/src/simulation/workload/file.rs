@@ -30,6 +30,9 @@ pub(super) struct File {
     /// The operations that must be answered in calm, however long that takes; all if it is not said.
     #[serde(default)]
     pub(super) live: Option<Vec<Spanned<String>>>,
+    /// The znodes that another program creates in some runs, as the recipe sees them.
+    #[serde(default)]
+    pub(super) foreign: Vec<Spanned<String>>,
     /// Who the applications are.
     pub(super) roles: Spanned<Vec<Role>>,
     /// Steps with a name.

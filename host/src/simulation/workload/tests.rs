@@ -1,7 +1,9 @@
 use super::*;
 use crate::guest::CompileCache;
 use crate::modules::ModuleSource;
+use crate::simulation::history::{Change, What};
 use crate::simulation::scenario::Scenario;
+use crate::simulation::servers::FOREIGN_SESSION;
 use crate::simulation::subject::{Given, SubjectError};
 use crate::simulation::world;
 
@@ -83,6 +85,7 @@ fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
             format!("live = [\"lead\"]\n{}", round("  \"leave\",")),
             "w.toml:1:9: leader-election has no",
         ),
+        (format!("foreign = [\"/a\", \"b\"]\n{}", round("  \"leave\",")), "w.toml:1:18: \"b\": "),
         (
             format!("applications = 25\n{}", round("  \"leave\",")),
             "w.toml:1:16: applications: from",
@@ -90,6 +93,36 @@ fn what_is_wrong_with_a_workload_is_told_with_its_line_and_column() {
     ] {
         refused(&subject, &text, expected);
     }
+}
+
+/// The znodes that a run creates for another program, with what they hold, as a scenario has it.
+fn created(foreign: &str) -> Vec<(String, Vec<u8>)> {
+    let bytes = ModuleSource::Stock("lock".to_owned()).read(None).unwrap();
+    let text = format!(
+        "seed = 1\nforeign = [{foreign}]\n[[applications]]\nhost = 0\n\
+         steps = [{{ call = {{ operation = \"acquire\" }} }}, {{ work = {{ ms = 5000 }} }}]\n"
+    );
+    let scenario = Scenario::read("s.toml", &text).unwrap();
+    let subject = Subject::new("lock", &bytes, None, CompileCache::Off).unwrap();
+    let run = world::run(&subject, scenario.plan()).unwrap();
+    let changes = run.history.into_iter().filter_map(|entry| match entry.what {
+        What::Txn { session: FOREIGN_SESSION, changes, .. } => Some(changes),
+        _ => None,
+    });
+    let created = changes.flatten().filter_map(|change| match change {
+        Change::Created { path, data, .. } => Some((path, data.bytes().to_vec())),
+        _ => None,
+    });
+    created.collect()
+}
+
+#[test]
+fn another_program_creates_what_it_can_among_the_recipes_znodes() {
+    let there = "{ path = \"/by-hand\", data = [255, 0], at-ms = 3000 }";
+    let nowhere = "{ path = \"/a/b\", at-ms = 3000 }";
+    let again = "{ path = \"/by-hand\", data = \"text\", at-ms = 4000 }";
+    let all = [there, nowhere, again].join(", ");
+    assert_eq!(created(&all), [("/wok/recipe/by-hand".to_owned(), vec![255, 0])]);
 }
 
 /// What is said of a workload's settings, given those of the run.

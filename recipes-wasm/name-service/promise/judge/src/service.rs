@@ -1,6 +1,6 @@
 //! What the instances of a name were, by the ensemble's own log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use wok_judge::Moment;
 use wok_judge::history::{Change, Entry, What};
@@ -22,6 +22,8 @@ pub(crate) struct State<'a> {
     pub(crate) revision: u64,
     /// The instances, by their ids.
     pub(crate) instances: BTreeMap<&'a str, Instance<'a>>,
+    /// The children that are no instances: what another program has left there.
+    others: BTreeSet<&'a str>,
 }
 
 /// An instance's znode.
@@ -39,7 +41,8 @@ impl<'a> Service<'a> {
     /// Of the name whose directory is at `directory`.
     pub(crate) fn of(history: &'a [Entry], directory: &str) -> Self {
         let from = Moment { at: 0, us: 0 };
-        let mut now = State { from, revision: 0, instances: BTreeMap::new() };
+        let (instances, others) = (BTreeMap::new(), BTreeSet::new());
+        let mut now = State { from, revision: 0, instances, others };
         let mut states = vec![now.clone()];
         for (at, entry) in history.iter().enumerate() {
             let What::Txn { zxid, changes, .. } = &entry.what else { continue };
@@ -77,24 +80,35 @@ impl<'a> Service<'a> {
 }
 
 impl<'a> State<'a> {
+    /// Whether a list of the names has this one: a list counts children, and does not read them.
+    pub(crate) fn is_listed(&self) -> bool {
+        !self.instances.is_empty() || !self.others.is_empty()
+    }
+
     /// Notes a change; answers whether it is one of the name's.
     fn note(&mut self, change: &'a Change, directory: &str, zxid: u64) -> bool {
         match change {
             Change::Created { path, ephemeral_owner, data } => {
-                if let Some(name) = name(path, directory).filter(|_| *ephemeral_owner != 0) {
-                    let (session, data) = (*ephemeral_owner, data.bytes());
-                    self.instances.insert(name, Instance { fence: zxid, session, data });
+                match (name(path, directory), *ephemeral_owner) {
+                    (Some(name), 0) => drop(self.others.insert(name)),
+                    (Some(name), session) => {
+                        let data = data.bytes();
+                        self.instances.insert(name, Instance { fence: zxid, session, data });
+                    }
+                    (None, _) => {}
                 }
                 self.touch(path, directory, zxid)
             }
             Change::Deleted { path } if path == directory => {
                 self.instances.clear();
+                self.others.clear();
                 self.revision = 0;
                 true
             }
             Change::Deleted { path } => {
                 if let Some(name) = name(path, directory) {
                     self.instances.remove(name);
+                    self.others.remove(name);
                 }
                 self.touch(path, directory, zxid)
             }

@@ -179,6 +179,14 @@ fn n1_a_name_without_instances_is_not_listed_and_one_with_some_is() {
     let mut story = one();
     story.invoke(3, "list").go(1, "a").answer_value(3, json!(["web"]));
     check_good(&story);
+    // A list tells a name that has nothing but what another program has left there; nobody resolves that.
+    let path = format!("{MOUNT}/web/left");
+    let left = Change::Created { path, ephemeral_owner: 0, data: Data::default() };
+    let mut story = one();
+    story.go(1, "a").commit(1, vec![left]).invoke(3, "list").answer_value(3, json!(["web"]));
+    check_good(&story);
+    story.invoke(3, "list").answer_value(3, json!([]));
+    check(&story, "N1");
 }
 
 #[test]

@@ -61,8 +61,8 @@ pub(super) fn spelled(shown: &Value) -> Option<String> {
     Some(data)
 }
 
-/// N1 of names: one that is listed had an instance at some moment of the call, and one that is not had
-/// none at some moment.
+/// N1 of names: one that is listed had an instance at some moment of the call, or another child, and one
+/// that is not had none at some moment.
 pub(super) fn check_lists(
     calls: &[Made<'_, '_>],
     services: &BTreeMap<&str, Service<'_>>,
@@ -75,7 +75,7 @@ pub(super) fn check_lists(
         for (name, service) in services {
             let is_listed = listed.iter().any(|listed| listed.as_str() == Some(name));
             let mut states = service.during(made.call.invoked.at, at);
-            if states.any(|state| state.instances.is_empty() != is_listed) {
+            if states.any(|state| state.is_listed() == is_listed) {
                 continue;
             }
             let who = made.call.who;
