@@ -1,6 +1,6 @@
 //! Who waits is told, and need not ask.
 
-use crate::history::What;
+use crate::history::{Change, What};
 use crate::people::{Call, Person};
 use crate::{Case, Moment, Violation};
 
@@ -102,6 +102,55 @@ pub fn check_calls(
             found.push(Violation::new(id, until.at, sentence).involving([from.at]).by([who]));
         }
     }
+}
+
+/// How many host calls a call may make.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowance {
+    /// Without a reason from outside.
+    pub once: usize,
+    /// And for each reason to look again.
+    pub again: usize,
+}
+
+/// H1 of one call, by a recipe that counts for itself: from when it was made until it was answered, its host
+/// calls are no more than `allowed` for the changes that are a reason to look again, where no fault was. A
+/// call that was not answered is not judged.
+pub fn check_call(
+    case: &Case<'_>,
+    call: &Call<'_>,
+    allowed: Allowance,
+    is_reason: impl Fn(&Change) -> bool,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    let (Some((answered, _)), Some(person)) = (call.answered, case.people.person(call.who)) else {
+        return;
+    };
+    let timeout = case.truth.longest_timeout_us();
+    if !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
+        return;
+    }
+    let asked = asked(case, call, (call.invoked, answered));
+    if asked <= allowed.once {
+        return;
+    }
+    let meanwhile = case.history.get(call.invoked.at..answered.at).unwrap_or_default();
+    let changes = meanwhile.iter().filter_map(|entry| match &entry.what {
+        What::Txn { changes, .. } => Some(changes),
+        _ => None,
+    });
+    let reasons = changes.flatten().filter(|change| is_reason(change)).count();
+    if asked <= allowed.once + allowed.again * reasons {
+        return;
+    }
+    let (who, operation) = (call.who, call.operation);
+    let sentence = format!(
+        "participant {who} asked the ensemble {asked} times in one `{operation}`, and {reasons} \
+         things happened that it could wait for"
+    );
+    let violation = Violation::new(id, answered.at, sentence);
+    found.push(violation.involving([call.invoked.at]).by([who]));
 }
 
 /// How often the caller asked the ensemble between these moments.

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::history::{Change, Outcome, What};
 use crate::people::{Call, End};
+use crate::polling::{self, Allowance};
 use crate::truth::{Contender, split};
 use crate::{Case, Violation, turns};
 
@@ -14,11 +15,9 @@ use super::takes::takes;
 /// beyond a session's timeout: the first in line may be dead.
 const UNDISTURBED_US: u64 = 4_000_000;
 
-/// How many host calls a call may make: an old list's next items, of which some are taken by others, a list,
-/// the place, the wait for the next one ahead, the directories, two watches, and the same again.
-const ONCE: usize = 24;
-/// And how many more for each thing that happened meanwhile.
-const AGAIN: usize = 6;
+/// The host calls of a call: an old list's next items, of which some are taken by others, a list, the place,
+/// the wait for the next one ahead, the directories, two watches, and the same again.
+const ALLOWED: Allowance = Allowance { once: 24, again: 6 };
 
 /// W1: nobody waits while there is an item, nor is turned away while there is none; H1: who waits stands in
 /// line, and asks no more often than there is a reason to.
@@ -125,39 +124,12 @@ fn check_herd(case: &Case<'_>, found: &mut Vec<Violation>) {
 }
 
 fn check_polling(case: &Case<'_>, found: &mut Vec<Violation>) {
+    let is_reason = |change: &Change| match change {
+        Change::Created { path, .. } | Change::Deleted { path } => part_of(path)
+            .is_some_and(|(_, part, _)| ["items", "claims", "consumers"].contains(&part)),
+        _ => false,
+    };
     for call in case.people.calls().iter().filter(|call| takes(call)) {
-        let Some((answered, _)) = call.answered else { continue };
-        let Some(person) = case.people.person(call.who) else { continue };
-        let timeout = case.truth.longest_timeout_us();
-        if !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
-            continue;
-        }
-        let meanwhile = case.history.get(call.invoked.at..answered.at).unwrap_or_default();
-        let asked = meanwhile.iter().filter(|entry| asks(call, &entry.what)).count();
-        let changes = meanwhile.iter().filter_map(|entry| match &entry.what {
-            What::Txn { changes, .. } => Some(changes),
-            _ => None,
-        });
-        let is_reason = |change: &&Change| match change {
-            Change::Created { path, .. } | Change::Deleted { path } => part_of(path)
-                .is_some_and(|(_, part, _)| ["items", "claims", "consumers"].contains(&part)),
-            _ => false,
-        };
-        let reasons = changes.flatten().filter(is_reason).count();
-        if asked <= ONCE + AGAIN * reasons {
-            continue;
-        }
-        let (who, operation) = (call.who, call.operation);
-        let sentence = format!(
-            "participant {who} asked the ensemble {asked} times in one `{operation}`, and {reasons} \
-             things happened that it could wait for"
-        );
-        let violation = Violation::new("H1", answered.at, sentence);
-        found.push(violation.involving([call.invoked.at]).by([who]));
+        polling::check_call(case, call, ALLOWED, is_reason, "H1", found);
     }
-}
-
-fn asks(call: &Call<'_>, what: &What) -> bool {
-    matches!(what, What::HostCall { participant, name, .. }
-        if *participant == call.who && name != "wait")
 }

@@ -1,16 +1,16 @@
 //! Those who wait are told, and need not ask; and only the first of them has to do with the leases.
 
 use wok_judge::history::{Change, What};
+use wok_judge::polling::{self, Allowance};
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Violation};
 
 use crate::log::is_queue_of;
 
-/// How many host calls a call may make: the place, the wait for the next one ahead, two looks at the
-/// queue, three at the leases, the number of permits, and taking them.
-const ONCE: usize = 10;
-/// And how many more for each znode that went or was written meanwhile, and each lease that came.
-const AGAIN: usize = 4;
+/// The host calls of a call: the place, the wait for the next one ahead, two looks at the queue, three at the
+/// leases, the number of permits, and taking them. More come for each znode that went or was written
+/// meanwhile, and for each lease that came.
+const ALLOWED: Allowance = Allowance { once: 10, again: 4 };
 
 /// H1: nobody who is not the first in its queue reads or watches the leases, and one that waits asks as
 /// often as something has happened that it could wait for.
@@ -50,41 +50,12 @@ fn check_looks(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
 }
 
 fn check_polling(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    let is_reason = |change: &Change| match change {
+        Change::Created { path, .. } => path.contains("/leases"),
+        Change::Deleted { .. } | Change::DataSet { .. } => true,
+        _ => false,
+    };
     for call in case.people.calls() {
-        let Some((answered, _)) = call.answered else { continue };
-        let Some(person) = case.people.person(call.who) else { continue };
-        let timeout = case.truth.longest_timeout_us();
-        if !case.faults.spared(person.host, call.invoked.us, answered.us, timeout) {
-            continue;
-        }
-        let meanwhile = case.history.get(call.invoked.at..answered.at).unwrap_or_default();
-        let asks = |what: &What| {
-            matches!(what, What::HostCall { participant, name, .. }
-                if *participant == call.who && name != "wait")
-        };
-        let asked = meanwhile.iter().filter(|entry| asks(&entry.what)).count();
-        if asked <= ONCE {
-            continue;
-        }
-        let changes = meanwhile.iter().filter_map(|entry| match &entry.what {
-            What::Txn { changes, .. } => Some(changes),
-            _ => None,
-        });
-        let is_reason = |change: &&Change| match change {
-            Change::Created { path, .. } => path.contains("/leases"),
-            Change::Deleted { .. } | Change::DataSet { .. } => true,
-            _ => false,
-        };
-        let reasons = changes.flatten().filter(is_reason).count();
-        if asked <= ONCE + AGAIN * reasons {
-            continue;
-        }
-        let (who, operation) = (call.who, call.operation);
-        let sentence = format!(
-            "participant {who} asked the ensemble {asked} times in one `{operation}`, and {reasons} \
-             things happened that it could wait for"
-        );
-        let violation = Violation::new(id, answered.at, sentence);
-        found.push(violation.involving([call.invoked.at]).by([who]));
+        polling::check_call(case, call, ALLOWED, is_reason, id, found);
     }
 }
