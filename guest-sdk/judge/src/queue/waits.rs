@@ -28,18 +28,21 @@ pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
 }
 
 /// W1: an item that nobody has and for which somebody waits is taken, once no host is disturbed any more:
-/// a participant that still waits then stands behind others.
+/// a participant that still waits then stands behind others. As long as others take one item after the other,
+/// the participant may be the slower one each time.
 fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     let calls: Vec<&Call<'_>> = case.people.calls().iter().filter(|call| takes(call)).collect();
     for item in &log.items {
+        let taken = taken(log, item.queue);
         for (since, until) in item.spans() {
             for call in &calls {
                 let Some(person) = case.people.person(call.who) else { continue };
-                let begun = since.us.max(call.invoked.us);
                 let ends =
                     [until, call.answered.map(|(answered, _)| answered), person.end.map(End::when)];
                 let end = ends.into_iter().flatten().map(|end| end.us).min();
-                let Some(due) = due(case, begun).filter(|due| end.is_none_or(|end| end > *due))
+                let from = since.us.max(call.invoked.us);
+                let Some(due) =
+                    due_behind(case, from, &taken).filter(|due| end.is_none_or(|end| end > *due))
                 else {
                     continue;
                 };
@@ -54,6 +57,29 @@ fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
                 let violation = Violation::new("W1", at, sentence).by([call.who]);
                 found.push(violation.involving([since.at, call.invoked.at]));
             }
+        }
+    }
+}
+
+/// When items of that queue were taken or went, in microseconds.
+fn taken(log: &Log<'_>, queue: &str) -> Vec<u64> {
+    let items = log.items.iter().filter(|item| item.queue == queue);
+    let moments = items.flat_map(|item| {
+        let claimed = item.claims.iter().map(|claim| claim.since.us);
+        claimed.chain(item.gone.map(|gone| gone.when.us))
+    });
+    moments.collect()
+}
+
+/// When something is due that could begin at that time, and anew each time that something was taken before
+/// it was due.
+fn due_behind(case: &Case<'_>, mut from: u64, taken: &[u64]) -> Option<u64> {
+    loop {
+        let due = due(case, from)?;
+        let meanwhile = taken.iter().copied().filter(|us| from < *us && *us <= due);
+        match meanwhile.max() {
+            Some(last) => from = last,
+            None => return Some(due),
         }
     }
 }
