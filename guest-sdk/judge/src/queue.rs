@@ -79,8 +79,8 @@ pub enum Peek {
     BehindSync,
 }
 
-/// Makes all passes over a queue whose items are dead letters when they were taken `most` times, or never
-/// if that is none.
+/// Makes all passes over a queue that makes an item a dead letter when the item was taken `most` times.
+/// Without `most` it makes none.
 ///
 /// A judge that promises something else in one respect makes the other passes one by one.
 pub fn check(case: &Case<'_>, log: &Log<'_>, most: Option<u64>, found: &mut Vec<Violation>) {

@@ -380,6 +380,23 @@ fn a_place_goes_with_its_wait() {
 }
 
 #[test]
+fn one_that_others_are_ahead_of_each_time_does_not_wait_for_nothing() {
+    let mut queue = empty(&PLAIN);
+    for _ in 0..6 {
+        queue.put(1, "a");
+    }
+    queue.ask(3).look(3);
+    // Each item is taken in time; the last one is there for four times as long.
+    for number in 0..5 {
+        queue.calm(TIMEOUT_MS).take(2, number).ack(2, number);
+    }
+    queue.claim(3, 5);
+    let told = queue.told(3, 5);
+    queue.answer(3, told);
+    check_good(&queue, "the queue moves");
+}
+
+#[test]
 fn what_another_program_leaves_among_the_items_is_no_item() {
     let mut queue = empty(&PLAIN);
     let path = format!("{MOUNT}/items/by-hand");

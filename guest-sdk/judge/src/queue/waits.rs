@@ -19,8 +19,9 @@ const UNDISTURBED_US: u64 = 4_000_000;
 /// the wait for the next one ahead, the directories, two watches, and the same again.
 const ALLOWED: Allowance = Allowance { once: 24, again: 6 };
 
-/// W1: nobody waits while there is an item, nor is turned away while there is none; H1: who waits stands in
-/// line, and asks no more often than there is a reason to.
+/// W1: a participant does not wait while there is an item that nobody has, and a participant that asks while
+/// there is none is not turned away. H1: a participant that waits stands in line, and asks the ensemble no
+/// more often than it has a reason to.
 pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     check_wakes(case, log, found);
     check_refusals(case, found);
@@ -36,7 +37,8 @@ fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
         let taken = taken(log, item.queue);
         for (since, until) in item.spans() {
             for call in &calls {
-                let Some(person) = case.people.person(call.who) else { continue };
+                let person = case.people.person(call.who);
+                let Some(person) = person.filter(|it| it.mount == item.queue) else { continue };
                 let ends =
                     [until, call.answered.map(|(answered, _)| answered), person.end.map(End::when)];
                 let end = ends.into_iter().flatten().map(|end| end.us).min();
@@ -47,9 +49,6 @@ fn check_wakes(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
                     continue;
                 };
                 let Some(at) = case.first_after(due) else { continue };
-                if person.mount != item.queue {
-                    continue;
-                }
                 let sentence = format!(
                     "participant {} waits for an item, and {} is there for anybody to take",
                     call.who, item.path
