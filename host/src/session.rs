@@ -49,11 +49,11 @@ mod options;
 mod outcome;
 mod persistent;
 mod request;
-mod resolving;
 mod seat;
 #[cfg(test)]
 pub(crate) mod stand_in;
 mod state;
+mod threads;
 mod tick;
 mod tickets;
 mod timing;

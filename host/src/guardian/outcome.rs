@@ -61,7 +61,7 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// What whoever wants the command to run can do about the reason why it does not.
+/// What a user can do about the reason why the command cannot be executed.
 fn remedy(errno: Errno) -> Option<&'static str> {
     Some(match errno {
         Errno::NOENT => "is it installed, and in a directory of `PATH`?",

@@ -19,7 +19,7 @@ use super::hosts::{looked_up, with_a_name};
 use super::nodelay::{ports, turn_off_nagle};
 use super::options::{ConnectError, ConnectOptions};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
-use super::resolving;
+use super::threads;
 use super::timing::TICK;
 use super::watch::{Event, Watch};
 use crate::clock::{Boottime, Clock};
@@ -53,7 +53,7 @@ impl Client {
         clock: Arc<dyn Clock>,
         tasks: &Tasks,
     ) -> Result<Client, ConnectError> {
-        if let Err(error) = resolving::ready().await {
+        if let Err(error) = threads::ready().await {
             let reason = format!(
                 "no threads can be started for a connection ({error}): raise the limit of processes \
                  (`ulimit -u`)"

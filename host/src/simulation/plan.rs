@@ -120,10 +120,9 @@ pub struct Fault {
     /// When.
     pub when: When,
     /// To which host, and at whose request or host call. A `leader-change` and a `leader-cut` happen to
-    /// none. A `lag` is of one of the
-    /// servers that follow, chosen by this number; and to such a server the host goes in a
-    /// `server-pause`. A `link-cut` and a `server-cut` are of the server
-    /// that the host is connected to: of the link to its leader, or to one that follows it.
+    /// none. A `lag` is of one of the servers that follow, chosen by this number; and to such a server the
+    /// host goes in a `server-pause`. A `link-cut` and a `server-cut` are of the server that the host is
+    /// connected to: of the link to its leader, or to one that follows it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub host: HostId,
     /// How long, where it lasts: a pause, a lag, a delay, a cut, an election, the time until a killed

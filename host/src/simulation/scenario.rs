@@ -1,5 +1,5 @@
-//! A scenario: a plan as its author writes it in TOML. What is wrong with it is told with its line and
-//! column, whoever finds that.
+//! A scenario: a plan as its author writes it in TOML. An error is told with its line and column, be it found
+//! as the text is read, as the plan is checked, or as the plan is run.
 
 use toml::de::{DeTable, DeValue};
 
@@ -48,7 +48,8 @@ impl Scenario {
     }
 }
 
-/// A key that means nothing to its fault, and where it stands: whoever wrote it meant something by it.
+/// A key that means nothing to its fault, and where the key stands. It is refused, as its author expects
+/// something of it.
 fn strange_key(document: &DeTable<'_>, plan: &Plan) -> Option<(usize, String)> {
     let DeValue::Array(written) = document.get("faults")?.get_ref() else { return None };
     written.iter().zip(&plan.faults).find_map(|(written, fault)| {
@@ -64,7 +65,8 @@ fn strange_key(document: &DeTable<'_>, plan: &Plan) -> Option<(usize, String)> {
     })
 }
 
-/// Where a place stands, as `faults[0].when.nth`; of one that is left out, what it is left out of.
+/// Where in the text the key of a place such as `faults[0].when.nth` stands. Where the text does not have that
+/// key, the answer is where the table stands that lacks it.
 fn start_of(document: &DeTable<'_>, place: &str) -> usize {
     let (mut start, mut table) = (0, Some(document));
     for segment in place.split('.') {

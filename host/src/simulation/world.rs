@@ -179,7 +179,9 @@ pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
 
 /// Checks the path of a znode that another program creates, as the recipe sees it.
 pub(super) fn check_foreign(path: &str) -> Result<(), String> {
-    ZnodePath::parse(path).map(drop).map_err(|error| format!("{path:?}: {error}"))
+    ZnodePath::parse(path).map_err(|error| format!("{path:?}: {error}"))?;
+    let mount = Mount::new(MOUNT).map_err(|error| error.to_string())?;
+    mount.resolve(path).map(drop).map_err(|error| error.to_string())
 }
 
 /// Checks what an application calls. What stands in a reference's place shows in the run only.
