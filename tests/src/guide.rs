@@ -23,8 +23,8 @@ use crate::process::{Line, Running};
 /// Where the guide's server listens: the default of `wok zookeeper`.
 pub const ADDRESS: &str = "127.0.0.1:2181";
 
-/// How often a command is waited for that compiles: a minute each time.
-const MINUTES: usize = 15;
+/// How often the patience for a fact is spent on a command, since a page's commands compile.
+const PATIENCES: usize = 3;
 
 /// What a block asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,9 +249,10 @@ impl<'a> Reader<'a> {
         let ask = format!("it=$?; printf '\\n{done}%s\\n' $it; (exit $it)");
         self.shell.write(&format!("{{ {command}\n}} < /dev/null\n{ask}\n"))?;
         let is_done = |line: &Line| line.text.starts_with(&done);
+        let command_ends = format!("the end of `{command}`");
         let mut waited = Ok(());
-        for _ in 0..MINUTES {
-            waited = self.shell.wait_for_line(command, is_done).await.map(drop);
+        for _ in 0..PATIENCES {
+            waited = self.shell.wait_for_line(&command_ends, is_done).await.map(drop);
             if waited.is_ok() || self.shell.status().is_some() {
                 break;
             }

@@ -172,15 +172,18 @@ async fn who_waits_for_others_without_a_line_is_seen_to_wait() -> Result<()> {
     .await?;
     assert_eq!((&seen["waiting"], &seen["operation"]), (&Value::Null, &json!("enter")), "{seen}");
     let mut second = client.stream("/v1/recipes/start/join", &enter).await?;
-    second.until("held").await?;
-    first.until("held").await?;
+    let others = second.until("held").await?["path"].clone();
+    let own = first.until("held").await?["path"].clone();
     assert_eq!(client.get(&path).await?.body["state"], "held");
-    // Who is outside again, and waits for the others to finish.
+    // The lowest keeps its znode until the others have gone, and everyone else is outside again while it
+    // waits for the lowest.
+    let state = if own.as_str() < others.as_str() { "held" } else { "waiting" };
     let leave = format!("{path}/leave");
     let leaving = client.post(&leave, &Value::Null);
     let finish = async {
         wok_tests::patience::eventually("the first to wait for the second's end", async || {
-            Ok((client.get(&path).await?.body["state"] == "waiting").then_some(()))
+            let seen = client.get(&path).await?.body;
+            Ok((seen["state"] == state && seen["operation"] == "leave").then_some(()))
         })
         .await?;
         drop(second);

@@ -107,6 +107,14 @@ async fn who_waits_at_an_opening_passes_though_it_is_raised_again_before_the_loo
         let (path, proxy) = (zookeeper::unique_path(), Proxy::start(server.address())?);
         check(&call(&path, &["raise"]).await?, "\"raised\"");
         let waiter = waiter(proxy.address(), &path).await?;
+        // The server has the watch before the waiter has the reply, and a waiter that loses the reply
+        // has met no barrier yet. One that looks again has met this one.
+        admin.set(&path, b"somebody else's").await?;
+        let looks = Match::opcode(Opcode::GetData).under(&path);
+        eventually("the waiter to look again", async || {
+            Ok((proxy.requests(&looks).len() == 2).then_some(()))
+        })
+        .await?;
         // The waiter hears of nothing until the barrier is up again.
         if is_cut {
             proxy.refuse();
