@@ -21,7 +21,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 pub use call::{Answer, Call, CallError};
 pub use line::{Follower, Standing};
-pub(crate) use line::{Line, Listener, Next};
+pub(crate) use line::{Line, Listener};
 pub use notice::{Ending, Leaving, Loss, Notice, detail_as_json};
 pub use presence::Presence;
 

@@ -296,7 +296,7 @@ pub(super) async fn attend(attending: Attending) {
     let mut teller = Teller::new(&attendance, stream);
     let operation = opening.as_ref().map(|it| it.arguments.operation().to_owned());
     let mut call = opening.map(|opening| Box::pin(attendance.call(opening)));
-    let (mut is_stopping, mut is_leaving) = (false, false);
+    let (mut is_stopping, mut is_leaving, mut is_idle) = (false, false, false);
     loop {
         // All are cancel-safe: notices and lines stay queued, the call is kept across turns, and the
         // rest are states.
@@ -315,6 +315,8 @@ pub(super) async fn attend(attending: Attending) {
             }
             () = until_spent(&attendance) => attendance.end_dependence(),
             notice = follower.next(), if teller.is_flushed() => match notice {
+                // The call has answered by then, and says that something may come of it.
+                Some(Notice::Idle) if call.is_some() => is_idle = true,
                 Some(notice) => teller.tell_notice(&notice),
                 None => break,
             },
@@ -323,6 +325,9 @@ pub(super) async fn attend(attending: Attending) {
                 let operation = operation.as_deref().unwrap_or_default();
                 if let Answered::Leave(why) = teller.tell_answer(operation, answer) {
                     attendance.end(why);
+                }
+                if is_idle {
+                    teller.tell_notice(&Notice::Idle);
                 }
             }
             () = teller.go_on() => {

@@ -122,6 +122,7 @@ impl Happening {
                 Happening::new("held").with("path", path.as_str()).with("fence", unsigned(*fence))
             }
             Notice::Released { path } => Happening::new("released").with("path", path.as_str()),
+            Notice::Idle => Happening::new("idle"),
             Notice::Leaving(Leaving { why, until }) => {
                 Happening::new("leaving").with("message", why.as_str()).until(*until)
             }

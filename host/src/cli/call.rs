@@ -119,7 +119,7 @@ async fn ask(
         Until::Answered => loop {
             match call.next(&mut joined, &mut signals, printer).await {
                 Ok(Came::Held(_)) => holds = true,
-                Ok(Came::Released) => holds = false,
+                Ok(Came::Released | Came::Idle) => holds = false,
                 Ok(Came::Answered { value, .. }) => break Ok(Outcome::Answered(value)),
                 Err(failure) => break Err(failure),
             }

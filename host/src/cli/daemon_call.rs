@@ -54,6 +54,8 @@ pub(super) enum Came {
     Held(Box<Claim>),
     /// It is given up.
     Released,
+    /// None is held, and none comes.
+    Idle,
     /// The operation has answered.
     Answered {
         value: Value,
@@ -294,6 +296,7 @@ impl DaemonCall {
         let what = self.in_words();
         Ok(Some(match &told.event {
             Event::Released { .. } => Came::Released,
+            Event::Idle => Came::Idle,
             Event::Answered { value, goes_on } => {
                 Came::Answered { value: value.clone(), goes_on: *goes_on }
             }

@@ -20,6 +20,7 @@ use super::log::{LOG_FOR_ONE, log_to_stderr};
 use super::output::Printer;
 use super::signals;
 use super::standard_input::StandardInput;
+use super::told;
 use crate::config::{StopSignal, check_stop};
 use crate::epochs::Joined;
 use crate::guardian::{self, Attendance, GuardedCommand, Outcome};
@@ -209,6 +210,11 @@ fn not_held(what: &str, value: &Value) -> String {
     )
 }
 
+/// What is said of one of which no claim comes any more.
+fn idle(what: &str) -> String {
+    format!("{what} {}: what it told says why; start it again", told::IDLE)
+}
+
 impl Contender<'_> {
     async fn acquire(
         &self,
@@ -241,9 +247,7 @@ impl Contender<'_> {
         match outcome {
             Attempt::Held { claim, .. } => Ok(claim),
             Attempt::NotHeld(value) => Err(Failure::NotAcquired(not_held(&what, &value))),
-            Attempt::Idle(_) => Err(Failure::NotAcquired(format!(
-                "{what} holds nothing, and waits for nothing any more: what it told says why; start it again"
-            ))),
+            Attempt::Idle(_) => Err(Failure::NotAcquired(idle(&what))),
             Attempt::Cancelled | Attempt::Ended(Ending::Left) => {
                 Err(Failure::NotAcquired(format!("{what}: not held within --wait")))
             }

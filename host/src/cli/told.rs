@@ -22,6 +22,9 @@ pub(super) const SUSPENDED: &str =
 /// … and with contact again.
 pub(super) const RESUMED: &str = "in contact with ZooKeeper again";
 
+/// What is said of a participant of which nothing comes any more.
+pub(super) const IDLE: &str = "holds nothing, and waits for nothing any more";
+
 /// A line for people; none for one that says no more than that the daemon is there.
 pub(super) fn in_words(told: &Told) -> Option<String> {
     let operation = told.text("operation");
@@ -40,6 +43,7 @@ pub(super) fn in_words(told: &Told) -> Option<String> {
         Event::Suspended => SUSPENDED.to_owned(),
         Event::Resumed => RESUMED.to_owned(),
         Event::Released { path } => format!("released {path}"),
+        Event::Idle => IDLE.to_owned(),
         Event::Leaving { message } => with("asked to end", message),
         Event::Lost(loss) => with("lost", &loss.message),
         Event::RecipeEvent { name, detail } => format!("{name} {detail}"),

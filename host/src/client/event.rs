@@ -68,6 +68,8 @@ pub enum Event {
         #[serde(default)]
         path: String,
     },
+    /// It holds nothing, and nothing comes of it unless an operation is called.
+    Idle,
     /// The participant is asked to end, and waits for what depends on its claim.
     Leaving {
         /// By whom or why, for people.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::guest::{Arguments, values};
-use crate::participant::{Answer, Call, CallError, Ending, Follower, Next, Notice, Participant};
+use crate::participant::{Answer, Call, CallError, Ending, Follower, Notice, Participant};
 use crate::session::Held;
 
 /// How an attempt to hold a claim ended.
@@ -103,12 +103,23 @@ pub async fn acquire(
             notice = follower.next() => match heard(notice, &mut observe) {
                 Heard::Over(ending) => return Attempt::Ended(ending),
                 // The answer says what is held when the operation is over.
-                Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
+                Heard::Held(_) | Heard::Released(_) | Heard::Idle | Heard::Other => {}
             },
         }
     };
-    let holds = || participant.holds();
-    conclude(answer, follower, deadline, &withdrawn, holds, &mut observe).await
+    let stands = || Stands {
+        holds: participant.holds(),
+        is_idle: participant.presence().standing().is_idle,
+    };
+    conclude(answer, follower, deadline, &withdrawn, stands, &mut observe).await
+}
+
+/// What a participant is now, whatever waits in the follower.
+struct Stands {
+    /// It has a claim that may be relied on.
+    holds: bool,
+    /// Nothing comes of it unless it is called.
+    is_idle: bool,
 }
 
 /// What comes of the operation once that is answered.
@@ -117,7 +128,7 @@ async fn conclude(
     follower: &mut Follower,
     deadline: Option<Instant>,
     withdrawn: &CancellationToken,
-    holds: impl Fn() -> bool,
+    stands: impl Fn() -> Stands,
     observe: &mut impl FnMut(Seen<'_>),
 ) -> Attempt {
     // Notices from before the answer are queued by now, and the answer is newer than they are. Notices
@@ -139,31 +150,26 @@ async fn conclude(
         Err(CallError::Cancelled) => return Attempt::Cancelled,
         Err(CallError::Busy) => return Attempt::Busy,
     };
-    if let Some(claim) = newest.filter(|_| holds()) {
+    if let Some(claim) = newest.held.filter(|_| stands().holds) {
         return Attempt::Held { claim, answer };
     }
     observe(Seen::GoesOn(&answer));
+    if newest.is_idle && stands().is_idle {
+        return Attempt::Idle(answer);
+    }
     let mut given_up = std::pin::pin!(until(deadline, withdrawn));
     loop {
         // Cancel-safe: one is kept across turns, notices stay queued.
         tokio::select! {
             biased;
             () = &mut given_up => return Attempt::Cancelled,
-            next = follower.next_or_idle() => {
-                let notice = match next {
-                    Next::Told(notice) => Some(notice),
-                    Next::Over => None,
-                    Next::Idle => return Attempt::Idle(answer),
-                };
-                match heard(notice, observe) {
-                    // It may have waited here for so long that the claim is given up again.
-                    Heard::Held(claim) if holds() => {
-                        return Attempt::Held { claim, answer };
-                    }
-                    Heard::Over(ending) => return Attempt::Ended(ending),
-                    Heard::Held(_) | Heard::Released(_) | Heard::Other => {}
-                }
-            }
+            notice = follower.next() => match heard(notice, observe) {
+                // Either may have waited here for so long that it is so no more.
+                Heard::Held(claim) if stands().holds => return Attempt::Held { claim, answer },
+                Heard::Idle if stands().is_idle => return Attempt::Idle(answer),
+                Heard::Over(ending) => return Attempt::Ended(ending),
+                Heard::Held(_) | Heard::Released(_) | Heard::Idle | Heard::Other => {}
+            },
         }
     }
 }
@@ -187,18 +193,27 @@ async fn ended(
     }
 }
 
-/// The claim that the notices so far told as held last, unless it was given back since; or how the
-/// participant ends.
+/// What the notices so far say.
+#[derive(Debug, Default)]
+struct Newest {
+    /// What they told as held last, unless it was given back since.
+    held: Option<Held>,
+    /// Whether they told that nothing comes of it.
+    is_idle: bool,
+}
+
+/// What the notices so far say; or how the participant ends.
 fn told_by_now(
     follower: &mut Follower,
     observe: &mut impl FnMut(Seen<'_>),
-) -> Result<Option<Held>, Ending> {
-    let mut newest: Option<Held> = None;
+) -> Result<Newest, Ending> {
+    let mut newest = Newest::default();
     while let Some(notice) = follower.next().now_or_never() {
         match heard(notice, observe) {
             Heard::Over(ending) => return Err(ending),
-            Heard::Held(held) => newest = Some(held),
-            Heard::Released(path) => drop(newest.take_if(|held| held.path == path)),
+            Heard::Held(held) => newest.held = Some(held),
+            Heard::Released(path) => drop(newest.held.take_if(|held| held.path == path)),
+            Heard::Idle => newest.is_idle = true,
             Heard::Other => {}
         }
     }
@@ -212,6 +227,8 @@ enum Heard {
     Over(Ending),
     /// What was held at that path is given back.
     Released(String),
+    /// It holds nothing, and waits for nothing.
+    Idle,
     Other,
 }
 
@@ -219,6 +236,7 @@ fn heard(notice: Option<Notice>, observe: &mut impl FnMut(Seen<'_>)) -> Heard {
     match notice {
         Some(Notice::Held(held)) => Heard::Held(held),
         Some(Notice::Released { path }) => Heard::Released(path),
+        Some(Notice::Idle) => Heard::Idle,
         Some(Notice::Ended(ending)) => Heard::Over(ending),
         // No later notice says so: a loss is told once.
         Some(Notice::Lost(loss)) => {
@@ -258,11 +276,12 @@ mod tests {
         let line = Line::default();
         let mut follower = line.follower(Weak::new());
         let (deadline, withdrawn) = (Some(Instant::now()), CancellationToken::new());
-        let holds = || false;
+        let stands = || Stands { holds: false, is_idle: false };
         {
             let mut observe = |_: Seen<'_>| {};
             let ended = Err(CallError::Ended);
-            let attempt = conclude(ended, &mut follower, deadline, &withdrawn, holds, &mut observe);
+            let attempt =
+                conclude(ended, &mut follower, deadline, &withdrawn, stands, &mut observe);
             let mut attempt = pin!(attempt);
             assert!(attempt.as_mut().now_or_never().is_none(), "it is cleaning up");
             let loss = Loss::Session(SessionLoss::Expired);
@@ -276,7 +295,7 @@ mod tests {
         let goes_on = Ok(Answer { value: Ok(Value::from(7)), claim: None, watches: true });
         let mut seen = Vec::new();
         let mut observe = |it: Seen<'_>| seen.push(format!("{it:?}"));
-        let attempt = conclude(goes_on, &mut follower, deadline, &withdrawn, holds, &mut observe);
+        let attempt = conclude(goes_on, &mut follower, deadline, &withdrawn, stands, &mut observe);
         let attempt = attempt.await;
         assert!(matches!(attempt, Attempt::Cancelled), "{attempt}");
         assert_eq!(seen, ["GoesOn(Number(7))"], "once, when it was answered");
@@ -287,24 +306,33 @@ mod tests {
         let line = Line::default();
         let mut follower = line.follower(Weak::new());
         let withdrawn = CancellationToken::new();
+        let stands = || Stands { holds: false, is_idle: line.standing().is_idle };
+        let goes_on = || Ok(Answer { value: Ok(Value::from(7)), claim: None, watches: true });
         let mut seen = Vec::new();
+        let mut observe = |it: Seen<'_>| seen.push(format!("{it:?}"));
         {
-            let mut observe = |it: Seen<'_>| seen.push(format!("{it:?}"));
-            let goes_on = Ok(Answer { value: Ok(Value::from(7)), claim: None, watches: true });
-            let holds = || false;
-            let attempt = conclude(goes_on, &mut follower, None, &withdrawn, holds, &mut observe);
+            let follower = &mut follower;
+            let attempt = conclude(goes_on(), follower, None, &withdrawn, stands, &mut observe);
             let mut attempt = pin!(attempt);
             assert!(attempt.as_mut().now_or_never().is_none(), "it may be woken");
             line.tell(Notice::Emitted { event: "withdrawn".to_owned(), detail: Vec::new() });
-            line.note_idle();
+            line.tell(Notice::Idle);
             let attempt = attempt.await;
             assert!(matches!(&attempt, Attempt::Idle(answer) if *answer == 7), "{attempt}");
         }
-        let [_, told] = seen.as_slice() else { panic!("{seen:?}") };
-        assert!(told.contains("withdrawn"), "what it told first is heard first: {told}");
-        // Until it is called again.
+        // It was told before the answer was heard of.
         drop(line.under_way("volunteer", &Arc::default()));
-        assert!(follower.next_or_idle().now_or_never().is_none());
+        line.tell(Notice::Idle);
+        let attempt =
+            conclude(goes_on(), &mut follower, None, &withdrawn, stands, &mut observe).await;
+        assert!(matches!(attempt, Attempt::Idle(_)), "{attempt}");
+        // It was told of the operation before, and this one may be woken.
+        line.tell(Notice::Idle);
+        drop(line.under_way("volunteer", &Arc::default()));
+        let attempt = conclude(goes_on(), &mut follower, None, &withdrawn, stands, &mut observe);
+        assert!(attempt.now_or_never().is_none());
+        let [_, told, ..] = seen.as_slice() else { panic!("{seen:?}") };
+        assert!(told.contains("withdrawn"), "what it told first is heard first: {told}");
     }
 
     #[test]

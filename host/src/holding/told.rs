@@ -12,6 +12,7 @@ pub(super) fn log_notice(recipe: &str, notice: &Notice) {
         Notice::Waiting { path } => info!(recipe, path, "standing in line"),
         Notice::Held(Held { path, fence }) => info!(recipe, path, fence, "held"),
         Notice::Released { path } => info!(recipe, path, "released"),
+        Notice::Idle => info!(recipe, "waits for nothing any more, and holds nothing"),
         Notice::Leaving(leaving) => info!(recipe, why = leaving.why, "asked to end"),
         Notice::Suspended => {
             info!(

@@ -31,6 +31,8 @@ pub struct Standing {
     pub operation: Option<String>,
     /// Whether that operation waits for something to change, be it in line or not.
     pub is_blocked: bool,
+    /// Whether nothing comes of it unless an operation is called.
+    pub is_idle: bool,
     /// How it ended.
     pub ending: Option<Ending>,
 }
@@ -44,6 +46,7 @@ impl Standing {
                 self.held.take_if(|held| held.path == *path);
                 self.waiting.take_if(|waiting| waiting == path);
             }
+            Notice::Idle => (self.waiting, self.is_idle) = (None, true),
             Notice::Leaving(leaving) => self.leaving = Some(leaving.clone()),
             Notice::Suspended => self.is_suspended = true,
             Notice::Resumed => self.is_suspended = false,
@@ -55,9 +58,10 @@ impl Standing {
         }
     }
 
-    /// Whether this tells of a doubt that there is already, or of the end of none.
+    /// Whether this tells what is so already: a doubt, or that there is none, or that nothing comes of it.
     fn knows(&self, notice: &Notice) -> bool {
         match notice {
+            Notice::Idle => self.is_idle,
             Notice::Suspended => self.is_suspended,
             Notice::Resumed => !self.is_suspended,
             _ => false,
@@ -69,10 +73,11 @@ impl Standing {
         let waiting = self.waiting.clone().filter(|_| self.held.is_none());
         let waiting = waiting.map(|path| Notice::Waiting { path });
         let held = self.held.clone().map(Notice::Held);
+        let idle = self.is_idle.then_some(Notice::Idle);
         let suspended = self.is_suspended.then_some(Notice::Suspended);
         let leaving = self.leaving.clone().map(Notice::Leaving);
         let ended = self.ending.clone().map(Notice::Ended);
-        waiting.into_iter().chain(held).chain(suspended).chain(leaving).chain(ended)
+        waiting.into_iter().chain(held).chain(idle).chain(suspended).chain(leaving).chain(ended)
     }
 }
 
@@ -146,15 +151,10 @@ impl Line {
     pub(crate) fn under_way(&self, operation: &str, scope: &Arc<OperationScope>) -> UnderWay {
         let mut shared = self.shared();
         shared.standing.operation = Some(operation.to_owned());
+        shared.standing.is_idle = false;
         shared.scope = Some(Arc::clone(scope));
-        shared.queues.iter().for_each(|queue| queue.waiting().is_idle = false);
         drop(shared);
         UnderWay(self.clone())
-    }
-
-    /// Notes that the participant holds nothing and waits for nothing: nothing comes of it unless it is called.
-    pub(crate) fn note_idle(&self) {
-        self.shared().queues.iter().for_each(|queue| queue.note_idle());
     }
 
     /// Has all that is told heard, from where the participant stands on. There is one listener.
@@ -208,17 +208,11 @@ struct Waiting {
     notices: VecDeque<Notice>,
     dropped: u64,
     ended: bool,
-    is_idle: bool,
 }
 
 impl Queue {
     fn put(&self, notice: Notice) {
         self.waiting().put(notice);
-        self.arrived.notify_one();
-    }
-
-    fn note_idle(&self) {
-        self.waiting().is_idle = true;
         self.arrived.notify_one();
     }
 
@@ -244,7 +238,7 @@ impl Waiting {
     }
 
     /// Takes out the oldest notice that a follower can best do without: of a state that a newer one
-    /// replaces, or else an event, or else that something is held or released. Never of a loss or the end, or
+    /// replaces, or else an event, or else what became of a claim. Never of a loss or the end, or
     /// that it is to end.
     fn make_room(&mut self) {
         let is_passing = |it: &Notice| {
@@ -255,7 +249,8 @@ impl Waiting {
             return;
         }
         let is_emitted = |it: &Notice| matches!(it, Notice::Emitted { .. });
-        let is_of_a_claim = |it: &Notice| matches!(it, Notice::Held(_) | Notice::Released { .. });
+        let is_of_a_claim =
+            |it: &Notice| matches!(it, Notice::Held(_) | Notice::Released { .. } | Notice::Idle);
         let event = self.notices.iter().position(is_emitted);
         if let Some(missed) = event.or_else(|| self.notices.iter().position(is_of_a_claim)) {
             self.notices.remove(missed);
@@ -280,17 +275,6 @@ impl Drop for LastWord {
     }
 }
 
-/// What comes next of a participant whose operation goes on by itself.
-#[derive(Debug)]
-pub(crate) enum Next {
-    /// It tells something.
-    Told(Notice),
-    /// It holds nothing and waits for nothing: nothing comes of it unless it is called.
-    Idle,
-    /// It has told its end.
-    Over,
-}
-
 /// A follower's end of the line.
 #[derive(Debug)]
 pub struct Follower {
@@ -310,34 +294,17 @@ impl Follower {
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<Notice> {
         loop {
-            match self.next_or_idle().await {
-                Next::Told(notice) => return Some(notice),
-                Next::Over => return None,
-                Next::Idle => self.queue.arrived.notified().await,
-            }
-        }
-    }
-
-    /// As [`next`](Follower::next), and tells also that nothing is to come.
-    ///
-    /// # Cancellation
-    /// Nothing is lost.
-    pub(crate) async fn next_or_idle(&mut self) -> Next {
-        loop {
             {
                 let mut waiting = self.queue.waiting();
                 while let Some(notice) = waiting.notices.pop_front() {
                     if !matches!(notice, Notice::Held(_)) || self.is_live() {
-                        return Next::Told(notice);
+                        return Some(notice);
                     }
                 }
                 // A follower that keeps up needs no room kept, and there may be thousands of them.
                 waiting.notices = VecDeque::new();
                 if waiting.ended {
-                    return Next::Over;
-                }
-                if waiting.is_idle {
-                    return Next::Idle;
+                    return None;
                 }
             }
             self.queue.arrived.notified().await;

@@ -91,6 +91,9 @@ pub enum Notice {
         /// The claim's znode.
         path: String,
     },
+    /// It holds nothing, and its module waits for nothing: nothing comes of the participant any more unless an
+    /// operation is called.
+    Idle,
     /// It is to end, and keeps its claim until nothing depends on the claim any more.
     Leaving(Leaving),
     /// The connection is in doubt; what is held is still held.

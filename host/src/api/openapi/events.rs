@@ -10,7 +10,7 @@ pub(super) const EVENT: &str = "event";
 
 /// The names of the events in the order in which they are likely to be met. Those that carry a module's
 /// own values are [`ANSWERED`] and [`REFUSED`].
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     "joined",
     "waiting",
     "held",
@@ -20,6 +20,7 @@ const NAMES: [&str; 13] = [
     "suspended",
     "resumed",
     "released",
+    "idle",
     "leaving",
     "lost",
     "recipe-event",
@@ -196,6 +197,12 @@ fn plain(name: &str) -> Value {
         "released" => {
             let words = "The participant gave a claim up of its own will.";
             event(name, words, [("path", text("The claim's znode."))])
+        }
+        "idle" => {
+            let words = "The participant holds nothing, and its module waits for nothing any more, though \
+                         what it was called for went on by itself: nothing comes of it unless an operation \
+                         is called.";
+            event(name, words, [])
         }
         "leaving" => {
             let words = "The participant is to end. What it holds may be relied on until \

@@ -14,7 +14,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{exit_of, not_held, pass_on, program};
+use super::{exit_of, idle, not_held, pass_on, program};
 use crate::cli::daemon_call::{self, Came, Claim, DaemonCall};
 use crate::cli::exit::{self, Failure, LossInWords};
 use crate::cli::output::Printer;
@@ -80,6 +80,7 @@ impl Holder<'_> {
                 Ok(Came::Answered { value, goes_on: Some(false) }) => {
                     self.is_to_hold(joined.id(), &value).await?;
                 }
+                Ok(Came::Idle) => return Err(Failure::NotAcquired(idle(&self.call.in_words()))),
                 Err(Failure::NotAcquired(_)) if self.call.is_limited() => {
                     let what = self.call.in_words();
                     return Err(Failure::NotAcquired(format!("{what}: not held within --wait")));
