@@ -397,7 +397,8 @@ impl<'a> People<'a> {
         }
     }
 
-    /// A contender whose `contend` is never answered belongs to the only one that can have asked.
+    /// A contender whose `contend` is not answered with it belongs to the one whose `contend` made another of
+    /// its name, or else to the only one that can have asked.
     fn guess_askers(
         &mut self,
         at: usize,
@@ -417,15 +418,25 @@ impl<'a> People<'a> {
                 self.askers.insert(contender.id, asker);
                 continue;
             }
-            let mut asking = contending.iter_mut().filter(|asking| {
-                asking.session == *ephemeral_owner
-                    && asking.parents.iter().any(|it| it == parent)
-                    && asking.made.is_none_or(|made| made == contender.id)
+            let could_ask = |asking: &Contending<'_>| {
+                asking.session == *ephemeral_owner && asking.parents.iter().any(|it| it == parent)
+            };
+            let has_its_name = |asking: &Contending<'_>| {
+                let made = asking.made.and_then(|made| truth.contender(made));
+                made.is_some_and(|made| made.is_of_one_request_with(contender))
+            };
+            let has_made_no_other =
+                |asking: &Contending<'_>| asking.made.is_none_or(|made| made == contender.id);
+            let named = contending.iter().position(|it| could_ask(it) && has_its_name(it));
+            let asking = named.or_else(|| {
+                let asking = contending.iter().enumerate();
+                let mut asking = asking.filter(|(_, it)| could_ask(it) && has_made_no_other(it));
+                asking.next().filter(|_| asking.next().is_none()).map(|(only, _)| only)
             });
-            if let (Some(only), None) = (asking.next(), asking.next()) {
-                only.made = Some(contender.id);
-                self.askers.entry(contender.id).or_insert(only.who);
-                self.asked.entry(contender.id).or_insert(only.at);
+            if let Some(asking) = asking.and_then(|asking| contending.get_mut(asking)) {
+                asking.made.get_or_insert(contender.id);
+                self.askers.entry(contender.id).or_insert(asking.who);
+                self.asked.entry(contender.id).or_insert(asking.at);
             }
         }
     }
@@ -483,6 +494,31 @@ mod tests {
     #[test]
     fn what_a_cancelled_call_makes_is_told_from_what_another_is_answered_with() {
         assert_eq!(askers(true), [Some(5), Some(4)]);
+    }
+
+    /// The reply is lost, somebody deletes what was made, and the host makes it again.
+    #[test]
+    fn what_is_made_again_because_somebody_deleted_it_is_told_by_its_name() {
+        let (mut story, shared) = (Story::new(), session(1));
+        for participant in [4, 5] {
+            story.push(joined(participant, 1, shared));
+        }
+        let path = |counter: u32| {
+            format!("{MOUNT}/_c_c98b2198-dd5f-4cfb-ad50-604b62c63be1-lock-{counter:010}")
+        };
+        // That of 4 is never made, which nobody knows.
+        story.ask(4, "contend-and-list", MOUNT);
+        let answer = CANCELLED.to_owned();
+        story.push(What::HostCallAnswered { participant: 4, number: 1, answer, created: None });
+        story.ask(5, "contend-and-list", MOUNT);
+        story.commit(shared, vec![created(&path(7), shared)]);
+        story.commit(session(2), vec![Change::Deleted { path: path(7) }]);
+        story.commit(shared, vec![created(&path(8), shared)]);
+        story.answer_ask(5, Some(&path(8)));
+        let truth = Truth::of(&story.entries);
+        let people = People::of(&story.entries, &truth, &Promise::NONE);
+        let askers = truth.contenders().iter().map(|it| people.asker(it).map(|person| person.id));
+        assert_eq!(askers.collect::<Vec<_>>(), [Some(5), Some(5)]);
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct Contender<'a> {
     pub beside: Option<usize>,
     /// One that had come before it, was in its way and was still there when it became its turn.
     pub overtook: Option<usize>,
+    /// Its name but for the counter, if that says whose it is.
+    own_stem: Option<&'a str>,
     /// One of the same name but for the counter that was still there when it was created.
     pub twin: Option<usize>,
 }
@@ -70,6 +72,12 @@ pub struct Deletion {
 }
 
 impl Contender<'_> {
+    /// Whether both were made for one request. Who has no reply, and finds that nothing was made, sends
+    /// the request again, and what was made may be gone by then because somebody else has deleted it.
+    pub fn is_of_one_request_with(&self, other: &Contender<'_>) -> bool {
+        self.own_stem.is_some() && (self.parent, self.own_stem) == (other.parent, other.own_stem)
+    }
+
     /// Whether it is there after that entry.
     pub fn lives_at(&self, at: usize) -> bool {
         self.created.at <= at && self.deleted.is_none_or(|deletion| deletion.when.at > at)
@@ -308,7 +316,8 @@ impl<'a> Truth<'a> {
         line.alive.insert((place, id), counter);
         line.places.insert(id, place);
         // Names without a UUID are no one's own: all that stand in such a line share them.
-        let earlier = line.by_stem.insert(stem, id).filter(|_| has_uuid(stem));
+        let own_stem = Some(stem).filter(|stem| has_uuid(stem));
+        let earlier = line.by_stem.insert(stem, id).filter(|_| own_stem.is_some());
         let twin = earlier.filter(|twin| line.places.contains_key(twin));
         self.by_path.entry(path).or_default().push(id);
         self.by_czxid.entry(czxid).or_default().push(id);
@@ -329,6 +338,7 @@ impl<'a> Truth<'a> {
             first: None,
             beside: None,
             overtook: None,
+            own_stem,
             twin,
         });
         Some(parent)
