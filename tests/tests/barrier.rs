@@ -33,9 +33,7 @@ fn check(ended: &Ended, answer: &str) {
 
 /// How many sessions watch the znode.
 async fn watchers(path: &str) -> Result<usize> {
-    let by_path = zookeeper::shared().await.four_letter("wchp").await?;
-    let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
-    Ok(watched.take_while(|line| line.starts_with('\t')).count())
+    Ok(zookeeper::shared().await.watchers(path).await?.len())
 }
 
 /// Starts a waiter at a barrier that is up, and waits until the server has its watch.

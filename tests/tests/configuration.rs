@@ -44,9 +44,7 @@ fn check_refused(ended: &Ended, error: &str) {
 
 /// How many sessions watch the znode.
 async fn watchers(path: &str) -> Result<usize> {
-    let by_path = zookeeper::shared().await.four_letter("wchp").await?;
-    let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
-    Ok(watched.take_while(|line| line.starts_with('\t')).count())
+    Ok(zookeeper::shared().await.watchers(path).await?.len())
 }
 
 /// Starts to wait for what comes after the revision, and waits until the server has its watch.

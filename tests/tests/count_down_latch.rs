@@ -46,9 +46,7 @@ fn check_refused(ended: &Ended, told: &[&str]) {
 
 /// How many sessions watch the znode.
 async fn watchers(path: &str) -> Result<usize> {
-    let by_path = zookeeper::shared().await.four_letter("wchp").await?;
-    let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
-    Ok(watched.take_while(|line| line.starts_with('\t')).count())
+    Ok(zookeeper::shared().await.watchers(path).await?.len())
 }
 
 /// Starts a waiter at a closed latch, and waits until the server has its watch.

@@ -94,6 +94,18 @@ impl Server {
         within(&format!("the answer to `{word}`"), answer).await?
     }
 
+    /// The sessions that watch the znode, by the server's own word.
+    ///
+    /// # Errors
+    /// If the server does not answer, or answers what is no list of sessions.
+    pub async fn watchers(&self, path: &str) -> Result<Vec<i64>> {
+        let by_path = self.four_letter("wchp").await?;
+        let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
+        let sessions = watched.map_while(|line| line.strip_prefix("\t0x"));
+        let session = |hex: &str| u64::from_str_radix(hex, 16).map(u64::cast_signed);
+        sessions.map(|hex| session(hex).with_context(|| format!("the session {hex:?}"))).collect()
+    }
+
     /// The server's own counters, by name.
     ///
     /// # Errors

@@ -7,8 +7,6 @@ use wok_tests::peers::Peer;
 use wok_tests::process::{Program, Running};
 use wok_tests::zookeeper;
 
-use crate::line::watchers;
-
 async fn program(path: &str, operation: &str) -> Result<Program> {
     let server = zookeeper::shared().await;
     let options = ["call", "barrier", "--mount", path, "--connect", server.address()];
@@ -31,7 +29,7 @@ async fn passes(waiter: Running) -> Result<()> {
 /// Waits until so many sessions watch the barrier.
 async fn waiting(path: &str, count: usize) -> Result<()> {
     eventually("those who wait at the barrier", async || {
-        Ok((watchers(path).await?.len() == count).then_some(()))
+        Ok((zookeeper::shared().await.watchers(path).await?.len() == count).then_some(()))
     })
     .await
 }

@@ -51,7 +51,7 @@ impl Line {
             let [.., before, last] = contenders.as_slice() else {
                 return Ok((contenders.len() == 1 && ahead == 0).then_some(()));
             };
-            let watch = watchers(&before.path).await?;
+            let watch = zookeeper::shared().await.watchers(&before.path).await?;
             let waits = watch.contains(&last.stat.ephemeral_owner);
             Ok((waits && contenders.len() == ahead + 1).then_some(()))
         })
@@ -108,13 +108,4 @@ pub(crate) async fn litter(admin: &Admin, directory: &str, infixes: &[&str]) -> 
         admin.create(&format!("{directory}/{name}"), b"of somebody else").await?;
     }
     Ok(())
-}
-
-/// The sessions that have a watch on `path`.
-pub(crate) async fn watchers(path: &str) -> Result<Vec<i64>> {
-    let by_path = zookeeper::shared().await.four_letter("wchp").await?;
-    let watched = by_path.lines().skip_while(|line| *line != path).skip(1);
-    let sessions = watched.map_while(|line| line.strip_prefix("\t0x"));
-    let session = |hex: &str| u64::from_str_radix(hex, 16).map(u64::cast_signed);
-    sessions.map(|hex| session(hex).with_context(|| format!("the session {hex:?}"))).collect()
 }

@@ -8,7 +8,7 @@ use wok_tests::patience::eventually;
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
-use crate::line::{litter, watchers};
+use crate::line::litter;
 use crate::party::{Contest, Party};
 
 /// To read, as each client calls it; and to write.
@@ -100,7 +100,7 @@ impl Line {
             };
             let path = |name: &str| format!("{}/{name}", self.path);
             let Some(stat) = self.admin.stat(&path(own)).await? else { return Ok(None) };
-            let watching = watchers(&path(other)).await?;
+            let watching = zookeeper::shared().await.watchers(&path(other)).await?;
             Ok(watching.contains(&stat.ephemeral_owner).then_some(()))
         })
         .await

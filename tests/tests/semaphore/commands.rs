@@ -79,8 +79,8 @@ async fn more_permits_than_before_go_to_who_waits() -> Result<()> {
 /// Waits until somebody watches that znode, by the server's own word.
 async fn zookeeper_watches(path: &str) -> Result<()> {
     wok_tests::patience::eventually("a watch", async || {
-        let watched = zookeeper::shared().await.four_letter("wchp").await?;
-        Ok(watched.lines().any(|line| line == path).then_some(()))
+        let watchers = zookeeper::shared().await.watchers(path).await?;
+        Ok((!watchers.is_empty()).then_some(()))
     })
     .await
 }
