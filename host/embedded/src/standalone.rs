@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use crate::prepare::{Leader, LeaderOptions, Proposal, Request};
-use crate::protocol::Write;
+use crate::protocol::{OpCode, Write};
 use crate::replica::Replica;
 use crate::serve::{Delivery, Member, MemberOptions, Upcall};
 use crate::time::Now;
@@ -35,6 +35,13 @@ enum Step {
         connection: u64,
         session_id: i64,
     },
+}
+
+/// Whether a frame shows that its session is alive. Apache ZooKeeper answers a login without noting that: a
+/// client that logs in again and again, and is never content, loses its session.
+fn keeps_alive(frame: &[u8]) -> bool {
+    let op = frame.get(4..8).and_then(|op| op.try_into().ok()).map(i32::from_be_bytes);
+    !matches!(op.and_then(OpCode::from_code), Some(OpCode::Auth | OpCode::Sasl))
 }
 
 impl Standalone {
@@ -78,9 +85,16 @@ impl Standalone {
         self.member.disconnected(connection);
     }
 
-    /// Something has come in: its session is alive, even if what came has to wait for its turn.
-    pub fn heard(&mut self, connection: u64, now: Now) {
-        if let Some(session_id) = self.member.session_of(connection) {
+    /// Frames have come in: their session is alive, even if they have to wait for their turn.
+    pub fn heard<'a>(
+        &mut self,
+        connection: u64,
+        frames: impl IntoIterator<Item = &'a [u8]>,
+        now: Now,
+    ) {
+        if let Some(session_id) = self.member.session_of(connection)
+            && frames.into_iter().any(keeps_alive)
+        {
             // If the session is over, what came in is dropped in its turn.
             self.leader.touch(session_id, now);
         }
@@ -94,6 +108,7 @@ impl Standalone {
     /// As [`Standalone::receive`], for a frame that came in before: see [`Member::receive_late`].
     pub fn receive_late(&mut self, connection: u64, frame: &[u8], arrived: Now, now: Now) {
         if let Some(session_id) = self.member.session_of(connection)
+            && keeps_alive(frame)
             && !self.leader.touch(session_id, now)
         {
             return;
@@ -330,6 +345,19 @@ mod tests {
         };
         // Behind the length, the xid and the zxid: no error.
         assert_eq!(frame.get(16..20), Some(&[0; 4][..]));
+    }
+
+    #[test]
+    fn a_login_keeps_no_session_alive() {
+        let at = |elapsed_ms| Now { elapsed_ms, ..NOW };
+        for (op, is_alive) in [(OpCode::Auth, false), (OpCode::Sasl, false), (OpCode::Ping, true)] {
+            let mut server = connected();
+            let frame = [1, op.code()].map(i32::to_be_bytes).concat();
+            server.heard(1, [&*frame], at(4_000));
+            server.receive(1, &frame, at(4_000));
+            server.tick(at(8_000));
+            assert_eq!(server.prepared().count() == 0, is_alive, "{op:?}");
+        }
     }
 
     #[test]

@@ -37,9 +37,15 @@ impl DataDir {
     /// server left unfinished.
     ///
     /// # Errors
-    /// [`FilesError::Locked`] if another server has it, [`FilesError::Io`].
+    /// [`FilesError::Locked`] if another server has it, [`FilesError::WithinData`], [`FilesError::Io`].
     pub fn take(root: &Path) -> Result<DataDir, FilesError> {
         let version = root.join(VERSION);
+        // A tree of nothing where there is one, one level higher, would be the worst of all answers.
+        if !version.exists() && has_data(root) {
+            let above = root.join("..");
+            let above = above.canonicalize().unwrap_or(above);
+            return Err(FilesError::WithinData { path: root.to_owned(), above });
+        }
         create(&version)?;
         let path = root.join(LOCK);
         let lock = File::options()
@@ -131,16 +137,24 @@ impl DataDir {
     }
 
     fn names(&self) -> Result<Vec<String>, FilesError> {
-        let list = || -> std::io::Result<Vec<String>> {
-            let mut names = Vec::new();
-            for entry in fs::read_dir(&self.version)? {
-                // A name that is no text is none of ours.
-                names.extend(entry?.file_name().into_string());
-            }
-            Ok(names)
-        };
-        list().map_err(FilesError::io("list", &self.version))
+        names_in(&self.version).map_err(FilesError::io("list", &self.version))
     }
+}
+
+fn names_in(directory: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        // A name that is no text is none of ours.
+        names.extend(entry?.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// Whether a directory has logs or snapshots itself. What cannot be listed is told of where it is used.
+fn has_data(directory: &Path) -> bool {
+    let is_of_data =
+        |name: &String| ["log", "snapshot"].iter().any(|prefix| zxid_of(name, prefix).is_some());
+    names_in(directory).is_ok_and(|names| names.iter().any(is_of_data))
 }
 
 /// A file that is not yet what it is to be. It is removed when dropped, whatever the reason: on a

@@ -89,6 +89,50 @@ pub enum FilesError {
         /// The first log.
         path: PathBuf,
     },
+    /// A snapshot without the logs that it goes on from: they may tell more than it shows.
+    #[error(
+        "read {}: there is no log beside it, and what was answered since may be in one: put back the logs, \
+         which Apache ZooKeeper keeps in its `dataLogDir`; or, if the snapshot is all that is wanted, write \
+         an empty log beside it, by `printf 'ZKLG\\0\\0\\0\\2\\0\\0\\0\\0\\0\\0\\0\\0' > {}`",
+        path.display(),
+        log.display()
+    )]
+    NoLogs {
+        /// The snapshot.
+        path: PathBuf,
+        /// The log that would follow.
+        log: PathBuf,
+    },
+    /// Two logs that tell different txns of the same zxids.
+    #[error(
+        "read {}: it goes up to zxid {found:#x}, though {} begins before that: two servers have had this \
+         directory at once, and what was answered by one of them is in one of the two logs. Keep a copy of \
+         the directory; then, to go on with what the first of them tells, move the other one away, and all \
+         logs and snapshots of higher zxids",
+        path.display(),
+        next.display()
+    )]
+    LogsOverlap {
+        /// The log that goes on for too long.
+        path: PathBuf,
+        /// Its newest txn.
+        found: i64,
+        /// The log that begins before that.
+        next: PathBuf,
+    },
+    /// A directory that is the part of a data directory in which the files are.
+    #[error(
+        "open {}: it has logs or snapshots itself, as the directory `version-2` within a data directory \
+         has: name the data directory, {}",
+        path.display(),
+        above.display()
+    )]
+    WithinData {
+        /// The directory.
+        path: PathBuf,
+        /// The one above.
+        above: PathBuf,
+    },
     /// Apache ZooKeeper has compressed a snapshot, and the other files do not show all that it shows.
     #[error(
         "read {}: the snapshot is compressed, and only Apache ZooKeeper can read it: start Apache \

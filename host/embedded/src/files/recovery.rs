@@ -82,12 +82,25 @@ pub fn recover(
             Some(_) => {}
         }
     }
+    if let Some(path) = recovery.snapshot.as_ref().filter(|_| logs.is_empty())
+        && replica.last_zxid() > 0
+    {
+        let log = directory.log(replica.last_zxid().saturating_add(1));
+        return Err(FilesError::NoLogs { path: path.clone(), log });
+    }
     let needed = first_needed(&logs, replica.last_zxid());
-    for zxid in logs.iter().skip(needed) {
-        let mut log = LogReader::open(&directory.log(*zxid))?;
+    let mut rest = logs.iter().skip(needed).peekable();
+    while let Some(zxid) = rest.next() {
+        let path = directory.log(*zxid);
+        let mut log = LogReader::open(&path)?;
         let Replayed { txns, torn } = replay(&mut log, &mut replica)?;
         recovery.replayed += txns;
         recovery.torn.extend(torn);
+        // The snapshot ends before the next log begins, so the txns are this log's.
+        let found = replica.last_zxid();
+        if let Some(next) = rest.next_if(|next| **next <= found) {
+            return Err(FilesError::LogsOverlap { path, found, next: directory.log(*next) });
+        }
     }
     check_end(directory, &recovery, &replica, newest_zxid)?;
     if lacks_lists {

@@ -188,8 +188,8 @@ impl Actor {
             }
             Message::Frames { id, frames, arrived } => {
                 if let Some(peer) = self.peers.get_mut(&id) {
+                    self.state.heard(id, frames.iter().map(|frame| &**frame), self.clock.now());
                     peer.parked.extend(frames.into_iter().map(|frame| (frame, arrived)));
-                    self.state.heard(id, self.clock.now());
                     self.serve(id);
                 }
             }

@@ -88,6 +88,8 @@ fn ephemerals_whose_session_is_not_known_are_removed_at_the_start() {
     let directory = Arc::new(DataDir::take(scratch.path()).unwrap());
     let replica = Replica::restored(tree, BTreeMap::new(), 1);
     write_whole_snapshot(&directory, &replica).unwrap();
+    // A log without txns.
+    fs::write(directory.log(2), b"ZKLG\0\0\0\x02\0\0\0\0\0\0\0\0").unwrap();
     drop(directory);
     let server = start(scratch.path());
     let mut client = Client::connect(server.connect_string());

@@ -2,6 +2,7 @@
 //! own, and those that no server writes.
 
 use std::fs;
+use std::process::Command;
 use std::sync::Arc;
 
 use adler2::Adler32;
@@ -73,7 +74,16 @@ fn a_snapshot_that_shows_what_no_log_tells_is_refused() {
     };
     assert_eq!(path, &directory.snapshot(0));
     fs::write(directory.snapshot(1), snapshot("/a", -1, 1)).unwrap();
-    recover(&directory, 0, u64::MAX).unwrap();
+    let error = recover(&directory, 0, u64::MAX).expect_err("a log may tell what came behind it");
+    let FilesError::NoLogs { path, log } = &error else { panic!("{error}") };
+    assert_eq!((path, log), (&directory.snapshot(1), &directory.log(2)));
+    // As the error says.
+    let told = error.to_string();
+    let (_, command) = told.split_once("by `").unwrap();
+    let ended = Command::new("sh").args(["-c", command.trim_end_matches('`')]).status().unwrap();
+    assert!(ended.success());
+    let (replica, _) = recover(&directory, 0, u64::MAX).unwrap();
+    assert_eq!(replica.last_zxid(), 1);
 }
 
 #[test]

@@ -329,3 +329,45 @@ fn a_snapshot_that_cannot_be_written_at_the_start_is_told_and_the_logs_are_kept(
     assert_eq!((recovery.replayed, recovery.snapshot_failure), (4, None));
     assert_eq!(directory.snapshots().unwrap(), [0, 4]);
 }
+
+/// As two servers leave it that had the directory at once.
+#[test]
+fn logs_that_tell_different_txns_of_one_zxid_are_refused() {
+    let written = |rolls: bool| {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut world = World::open(scratch.path());
+        world.ask(7, Write::CreateSession { timeout_ms: 1_000 });
+        world.ask(7, create("/a", b"both", 0));
+        if rolls {
+            world.roll();
+        }
+        world.ask(7, create("/b", b"one of them", 0));
+        let paths = [1, 3].map(|zxid| world.directory.log(zxid));
+        (scratch, paths)
+    };
+    let ((one, [first, second]), (_other, [longer, _])) = (written(true), written(false));
+    assert_eq!(restart(one.path()).0.last_zxid(), 3);
+    fs::copy(longer, &first).unwrap();
+    let directory = Arc::new(DataDir::take(one.path()).unwrap());
+    let error = recover(&directory, 0, u64::MAX).expect_err("two txns of zxid 3");
+    let FilesError::LogsOverlap { path, found: 3, next } = &error else { panic!("{error}") };
+    assert_eq!((path, next), (&first, &second));
+    // As the error says.
+    fs::remove_file(&second).unwrap();
+    assert_eq!(recover(&directory, 0, u64::MAX).unwrap().0.last_zxid(), 3);
+}
+
+#[test]
+fn a_directory_of_logs_is_no_data_directory_and_nothing_is_made_in_it() {
+    let log = log();
+    let within = log.path.parent().unwrap();
+    let files = || fs::read_dir(within).unwrap().count();
+    let before = files();
+    let error = DataDir::take(within).expect_err("it is `version-2` itself");
+    let FilesError::WithinData { path, above } = &error else { panic!("{error}") };
+    assert_eq!((path.as_path(), above), (within, &log.scratch.path().canonicalize().unwrap()));
+    assert_eq!(files(), before);
+    // What others keep beside the data is none of it.
+    fs::write(log.scratch.path().join("log.1"), "a line").unwrap();
+    DataDir::take(log.scratch.path()).unwrap();
+}
