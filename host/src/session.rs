@@ -65,7 +65,7 @@ mod watched;
 mod writes;
 
 pub use ahead::Ahead;
-pub use claims::{Fence, Held};
+pub use claims::{Fence, Held, Released};
 pub use contact::ContactRule;
 pub use contend::{ContenderName, UuidForm};
 pub use ensemble::{Connection, Ending, Ensemble};

@@ -164,7 +164,8 @@ impl State {
     }
 
     /// Works in a cancelled operation too: this is how a component withdraws. There it does not wait
-    /// for long: a component that waits for a server that does not answer would be ended.
+    /// for long: a component that waits for a server that does not answer would be ended. It answers
+    /// `cancelled` then, since the znode may still be there.
     async fn release_znode(&mut self, path: &str) -> Result<(), Error> {
         let path = self.resolve(path)?;
         // Told before the znode goes: once it is gone, another may hold.
@@ -173,13 +174,16 @@ impl State {
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
             let hurry = scope.cancelled_for(WITHDRAWAL);
-            settled(seat.release_until(&path, hurry).await).await
+            match settled(seat.release_until(&path, hurry).await).await? {
+                session::Released::Gone => Ok(()),
+                session::Released::Going => Err(Failed::Cancelled),
+            }
         };
         let done = self.run_errand("release", paths, |_| None, errand).await;
-        if done.is_err() {
+        if let Err(Failed::Request(_)) = done {
             given_up.into_iter().for_each(|claimed| self.stands(claimed));
         }
-        done.map_err(|failed: Failed| failed.into())
+        Ok(done?)
     }
 }
 

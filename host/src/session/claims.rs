@@ -25,6 +25,8 @@ use super::tickets::GivingUp;
 use super::watch::{Event, Watch};
 use crate::clock::Boottime;
 
+pub use self::release::Released;
+
 /// A fencing token: the `czxid` of a claim's znode.
 pub type Fence = u64;
 

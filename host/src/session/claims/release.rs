@@ -6,6 +6,16 @@ use crate::session::ledger::{Entry, Naming, Znode};
 use crate::session::seat::Seat;
 use crate::session::tickets::GivingUp;
 
+/// How far a release has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Released {
+    /// The znode is gone.
+    Gone,
+    /// The znode is this participant's no more, or will not be when nothing depends on the claim any more. It
+    /// goes by itself, and is still there as far as anybody knows.
+    Going,
+}
+
 impl Seat {
     /// Deletes a znode of this participant's ledger. After a lost connection it goes on until the
     /// znode is gone or the session is.
@@ -17,7 +27,7 @@ impl Seat {
     /// # Cancellation
     /// If the future is dropped, the janitor deletes the znode.
     pub async fn release(&self, path: &str) -> Result<(), Failure> {
-        self.release_until(path, std::future::pending()).await
+        self.release_until(path, std::future::pending()).await.map(drop)
     }
 
     /// As [`release`](Seat::release), but when `hurry` completes the janitor goes on with what is not
@@ -34,7 +44,7 @@ impl Seat {
         &self,
         path: &str,
         hurry: impl Future<Output = ()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Released, Failure> {
         let mut hurry = std::pin::pin!(hurry);
         // Cancel-safe, both: what was asked for is looked for again, or left to the janitor.
         let znode = tokio::select! {
@@ -42,7 +52,7 @@ impl Seat {
             znode = self.own(path) => znode?,
             () = &mut hurry => {
                 self.leave(path);
-                return Ok(());
+                return Ok(Released::Going);
             }
         };
         loop {
@@ -52,7 +62,7 @@ impl Seat {
                 () = self.before_deletion(path) => {}
                 () = &mut hurry => {
                     self.leave_claimed(path);
-                    return Ok(());
+                    return Ok(Released::Going);
                 }
             }
             if self.expect_deletion(path, GivingUp::TheClaim) {
@@ -70,13 +80,13 @@ impl Seat {
         let outcome = tokio::select! {
             biased;
             outcome = deleting => outcome,
-            () = hurry => return Ok(()),
+            () = hurry => return Ok(Released::Going),
         };
         release.decided();
         match outcome {
             Ok(()) => {
                 self.gone(path);
-                Ok(())
+                Ok(Released::Gone)
             }
             Err(failure) => {
                 self.deletion_over(path);
@@ -245,7 +255,7 @@ mod tests {
         let held = seat.held().unwrap();
         let dependent = seat.depend(&held).unwrap();
         let released = seat.release_until(&path, ready(())).now_or_never();
-        assert_eq!(released, Some(Ok(())));
+        assert_eq!(released, Some(Ok(Released::Going)));
 
         assert!(seat.has_claim() && stand_in.tree() == [path.clone()]);
         assert!(seat.depend(&held).is_none(), "it is about to be given up");
