@@ -154,14 +154,13 @@ impl Epochs {
                     backoff.reset();
                     self.begin(&session);
                 }
-                Some(Err(
-                    refused @ (ConnectError::AuthFailed { .. } | ConnectError::Certificate { .. }),
-                )) => return Err(refused),
-                Some(Err(error)) => {
+                Some(Err(error @ ConnectError::Unreachable { .. })) => {
                     let pause = backoff.next();
                     tracing::warn!(%error, retry_in = spell(pause), "no session");
                     shutdown.run_until_cancelled(tokio::time::sleep(pause)).await;
                 }
+                // It refuses us, and would again.
+                Some(Err(refused)) => return Err(refused),
             }
         }
         Ok(())

@@ -29,6 +29,9 @@ use crate::tasks::Tasks;
 /// link end too soon.
 const SHORT_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// The scheme of identities that a SASL login gives.
+const SASL: &str = "sasl";
+
 /// A session held through zookeeper-client.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -105,6 +108,9 @@ impl Client {
                 return Err(ConnectError::Unreachable { hosts, reason });
             }
         };
+        if options.sasl.is_some() && !is_logged_in(&client).await {
+            return Err(ConnectError::NotLoggedIn { hosts });
+        }
         let ports = ports(&options.hosts);
         turn_off_nagle(&ports);
         let mut states = client.state_watcher();
@@ -124,6 +130,19 @@ impl Client {
 
     fn client(&self) -> Option<zk::Client> {
         self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Whether the server knows somebody by the SASL login. A server without SASL answers the login as one that
+/// needs no further step, and the crate takes the session for logged in.
+async fn is_logged_in(client: &zk::Client) -> bool {
+    match client.list_auth_users().await {
+        Ok(users) => users.iter().any(|user| user.scheme() == SASL),
+        // A server before 3.7 does not know the question. What else there is shows in what is asked next.
+        Err(error) => {
+            tracing::debug!(%error, "cannot ask whom the session is logged in as");
+            true
+        }
     }
 }
 

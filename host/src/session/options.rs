@@ -120,6 +120,15 @@ pub enum ConnectError {
         /// The hosts tried.
         hosts: String,
     },
+    /// The server knows nobody by the SASL login, because it has no SASL.
+    #[error(
+        "ZooKeeper at {hosts} knows nobody by the SASL login: give its servers a login section in JAAS and \
+         the provider of `sasl` (`authProvider`), or leave the login out"
+    )]
+    NotLoggedIn {
+        /// The hosts tried.
+        hosts: String,
+    },
     /// A certificate or key does not parse.
     #[error("the TLS {what} cannot be used: {reason}")]
     Certificate {

@@ -124,3 +124,15 @@ async fn sasl_works_with_the_right_password_and_says_so_otherwise() -> Result<()
     assert!(!format!("{error:?}").contains("wrong"), "the password is not repeated");
     Ok(())
 }
+
+/// Such a server takes every login for done.
+#[tokio::test]
+async fn a_sasl_login_that_the_server_does_not_know_of_opens_no_session() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let login = SaslLogin { user: "ada".into(), password: Secret::new("secret") };
+    let options = ConnectOptions::new(server.address(), LONG_TIMEOUT);
+    let error = refused(ConnectOptions { sasl: Some(login), ..options }).await?;
+    check_says(&error, &[server.address(), "SASL", "JAAS"]);
+    assert!(matches!(error, ConnectError::NotLoggedIn { .. }), "{error:?}");
+    Ok(())
+}
