@@ -41,6 +41,9 @@ enum Phase {
     },
 }
 
+/// How much of the time up to the first deadline a stop-timeout may take: seven parts of eight.
+const MOST_OF_IT: (u32, u32) = (7, 8);
+
 /// The deadline and what became of it.
 #[derive(Debug)]
 pub(super) struct Plan {
@@ -50,11 +53,15 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// A stop-timeout of more than half of the time there is at first is cut to that half: the
-    /// stop signal comes that long before the deadline, and a command should not be stopped before
-    /// the first heartbeat could extend it.
+    /// A stop-timeout that does not fit into the time there is at first is cut to half of that time: the
+    /// stop signal comes that long before the deadline, and a command should not be stopped before the first
+    /// heartbeat could extend it. Who knows the session timeout has asked whether the stop-timeout fits, and
+    /// one that does takes less than [`MOST_OF_IT`], also where the newest contact is a heartbeat old.
     pub(super) fn new(now: Boottime, deadline: Boottime, stop_timeout: Duration) -> Self {
-        let stop_timeout = stop_timeout.min(deadline.saturating_duration_since(now) / 2);
+        let there_is = deadline.saturating_duration_since(now);
+        let (parts, of) = MOST_OF_IT;
+        let fits = stop_timeout <= there_is * parts / of;
+        let stop_timeout = if fits { stop_timeout } else { there_is / 2 };
         Self { deadline, stop_timeout, phase: Phase::Running }
     }
 
@@ -159,6 +166,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::longest_stop;
+    use crate::session::Timing;
 
     fn at(seconds: u64) -> Boottime {
         Boottime::from_nanos(0) + Duration::from_secs(seconds)
@@ -256,6 +265,20 @@ mod tests {
         assert_eq!(plan.next_sign_of_life(at(101)), at(110), "a stop is in no hurry");
         plan.kill(false);
         assert_eq!(plan.next_sign_of_life(at(102)), at(103));
+    }
+
+    /// What the config and the command line take is what the command gets.
+    #[test]
+    fn a_stop_timeout_that_fits_the_session_is_not_cut() {
+        for (timeout, least) in [(4, 1), (10, 4), (10, 2), (30, 4), (3600, 1)] {
+            let timing = Timing::new(Duration::from_secs(timeout));
+            for timing in [timing, timing.granting(Duration::from_secs(least))] {
+                let (stop, there_is) =
+                    (longest_stop(timing), timing.patience() - timing.heartbeat());
+                let plan = Plan::new(at(100), at(100) + there_is, stop);
+                assert_eq!(plan.stop_timeout, stop, "{timing:?}");
+            }
+        }
     }
 
     #[test]
