@@ -124,12 +124,15 @@ pub struct Leaving {
     pub until: Option<Boottime>,
 }
 
-/// The details of an event as a JSON object. All are text, but for `fence`: a fencing token is a
-/// number wherever it is told.
+/// Details of events that are numbers, as they are wherever else they are told: fencing tokens, and what
+/// orders two changes. As texts, the later of two may be the lower one.
+const NUMBERS: [&str; 2] = ["fence", "revision"];
+
+/// The details of an event as a JSON object. All are text but for these numbers.
 pub fn detail_as_json(detail: &[(String, String)]) -> Map<String, Value> {
     let value = |(key, text): &(String, String)| {
-        let fence = text.parse().ok().filter(|_| key == "fence");
-        (key.clone(), fence.map_or_else(|| Value::from(text.as_str()), values::unsigned))
+        let number = text.parse().ok().filter(|_| NUMBERS.contains(&key.as_str()));
+        (key.clone(), number.map_or_else(|| Value::from(text.as_str()), values::unsigned))
     };
     detail.iter().map(value).collect()
 }
@@ -139,13 +142,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fence_is_a_number_and_other_details_are_text() {
-        let detail = [("fence", "12"), ("path", "/a"), ("count", "3"), ("owner", "7")];
+    fn a_fence_and_a_revision_are_numbers_and_other_details_are_text() {
+        let detail = [("fence", "12"), ("revision", "99"), ("count", "3"), ("owner", "7")];
         let detail = detail.map(|(key, text)| (key.to_owned(), text.to_owned()));
         let json = Value::Object(detail_as_json(&detail));
         assert_eq!(
             json,
-            serde_json::json!({ "fence": 12, "path": "/a", "count": "3", "owner": "7" })
+            serde_json::json!({ "fence": 12, "revision": 99, "count": "3", "owner": "7" })
         );
         for (text, told) in [
             ("9007199254740992", serde_json::json!(9_007_199_254_740_992_u64)),

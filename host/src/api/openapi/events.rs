@@ -221,8 +221,8 @@ fn plain(name: &str) -> Value {
         "recipe-event" => {
             let detail = json!({
                 "type": "object",
-                "additionalProperties": { "anyOf": [{ "type": "string" }, refer("fence")] },
-                "description": "Its details: texts, and a number for `fence`.",
+                "additionalProperties": { "anyOf": [{ "type": "string" }, number()] },
+                "description": "Its details: texts, and numbers for `fence` and `revision`.",
             });
             let said = text("The event, as the docs of the recipe name it.");
             event(name, "The module speaks.", [("name", said), ("detail", detail)])
