@@ -103,6 +103,7 @@ pub fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&with_tip(error)),
     };
+    signals::outlive_full_files();
     let printer = Printer::new(arguments.output);
     let outcome = match arguments.command {
         Command::Lock(arguments) => arguments.execute("lock", "acquire", &printer),

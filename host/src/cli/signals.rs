@@ -27,6 +27,15 @@ const LEFT_ALONE: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::QUIT];
 /// Signals that wait at most; more in that short a time say nothing new.
 const MOST_WAITING: usize = 32;
 
+/// Has writes to a file that may not grow any more (`ulimit -f`) refused, as where the disk is full. Without a
+/// handler wok would die of the signal without a word, and what it holds would end with its session only. The
+/// handler stays; a command that wok starts does not inherit it.
+pub(super) fn outlive_full_files() {
+    // Whatever keeps it from being set up is told by what needs a runtime next.
+    let Ok(runtime) = Builder::new_current_thread().enable_io().build() else { return };
+    drop(runtime.block_on(async { signal(SignalKind::from_raw(Signal::XFSZ.as_raw())) }));
+}
+
 /// Receives signals from now on, instead of dying of them; but HUP, INT and QUIT stay ignored where the
 /// parent has wok ignore them.
 ///
@@ -34,9 +43,6 @@ const MOST_WAITING: usize = 32;
 /// The operating system refuses a handler.
 pub(super) fn receive(tasks: &Tasks) -> io::Result<mpsc::Receiver<Signal>> {
     let (sender, receiver) = mpsc::channel(MOST_WAITING);
-    // A file that may not grow (`ulimit -f`) refuses what is written to it; without a handler, wok would die
-    // of that signal and what it holds would end with its session only.
-    drop(signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?);
     // Without this file nothing is known to be ignored.
     let ignored = ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default());
     let is_left = |number: Signal| LEFT_ALONE.contains(&number) && is_in(ignored, number);
