@@ -19,7 +19,7 @@ const MOST_WAITING: usize = 256;
 /// Where a participant stands, by what it has told.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
-    /// The contender znode with which it stands in line, or stood before it held.
+    /// The contender znode with which it stands in line.
     pub waiting: Option<String>,
     /// What it told that it holds, and has not told the end of.
     pub held: Option<Held>,
@@ -41,7 +41,8 @@ impl Standing {
     fn note(&mut self, notice: &Notice) {
         match notice {
             Notice::Waiting { path } => self.waiting = Some(path.clone()),
-            Notice::Held(held) => self.held = Some(held.clone()),
+            // Of several znodes that become one claim, one is told as held, and another one was as waiting.
+            Notice::Held(held) => (self.waiting, self.held) = (None, Some(held.clone())),
             Notice::Released { path } => {
                 self.held.take_if(|held| held.path == *path);
                 self.waiting.take_if(|waiting| waiting == path);
