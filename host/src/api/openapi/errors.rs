@@ -130,7 +130,9 @@ impl Kind {
             }
             Kind::TimedOut => {
                 "The caller's timeout passed, or the call was cancelled. Nothing of the operation \
-                 is left."
+                 is held or stands in line. What the operation was to write for good may have been \
+                 written, so look before you call again; what it was to give back may still be \
+                 given back afterwards."
             }
         }
     }

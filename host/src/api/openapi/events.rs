@@ -186,7 +186,9 @@ fn plain(name: &str) -> Value {
             dated(event(name, words, [("path", path), ("fence", refer("fence"))]))
         }
         "timed-out" => {
-            let words = "The timeout of the join's call has passed; `ended` follows.";
+            let words = "The timeout of the join's call has passed; `ended` follows. Nothing of the \
+                         call is held or stands in line. What the call was to write for good may \
+                         have been written.";
             event(name, words, [("operation", operation())])
         }
         "suspended" => {
