@@ -3,7 +3,8 @@
 /// Why a session is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionLoss {
-    /// The server expired it.
+    /// A server said that it expired, or no server took it over in its whole timeout. In the second
+    /// case the ensemble may not have ended it yet.
     Expired,
     /// Nothing was heard for so long that the server may expire it any moment.
     Deadline,
