@@ -74,7 +74,7 @@ pub struct Seat {
     pub(super) dependents: Dependents,
     /// The janitor's work for this participant.
     clean_up: TaskTracker,
-    /// The last of another's znodes that was read with a watch.
+    /// Whose the last znode is that was read with a watch and is not this participant's own.
     ahead: Mutex<Option<Ahead>>,
 }
 
@@ -146,10 +146,10 @@ impl Seat {
 
     /// Ties a watch to what it costs.
     pub(super) fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
-        if let Reply::Data(data, _, Some(_)) = &reply
+        if let Reply::Data(data, stat, Some(_)) = &reply
             && self.ledger().find(path).is_none()
         {
-            *self.ahead_slot() = Some(Ahead::new(path, data));
+            *self.ahead_slot() = Ahead::of(path, data, stat);
         }
         paid(&self.core, path, charge, reply)
     }
@@ -160,7 +160,7 @@ impl Seat {
     }
 
     /// The last of another's znodes that this participant read with a watch: while it stands in line,
-    /// whom it waits behind.
+    /// whom it waits behind. None once it has read a znode that way which is nobody's.
     pub fn ahead(&self) -> Option<Ahead> {
         self.ahead_slot().clone()
     }
