@@ -171,20 +171,7 @@ impl Connect {
             options.sasl = Some(SaslLogin { user, password });
         }
         options.tls = self.tls()?;
-        let has_identity = !options.auth.is_empty() || options.sasl.is_some();
-        options.acl = match self.acl {
-            Some(AclChoice::Open) => Acl::Open,
-            Some(AclChoice::Creator) if !has_identity => {
-                return Err(Failure::Usage(
-                    "--acl creator: there is no identity to be the creator; add --digest-file or \
-                     --sasl-file"
-                        .to_owned(),
-                ));
-            }
-            Some(AclChoice::Creator) => Acl::Creator,
-            None if has_identity => Acl::Creator,
-            None => Acl::Open,
-        };
+        options.acl = acl(self.acl, &options)?;
         Ok(options)
     }
 
@@ -198,6 +185,24 @@ impl Connect {
             _ => None,
         };
         Ok(Some(Tls { ca: pem("--tls-ca-file", ca, "CERTIFICATE")?, identity }))
+    }
+}
+
+/// What the session's znodes get. A login is given to be used; a certificate may only be there because
+/// servers insist on one, so it is taken for an identity where that is asked for.
+fn acl(choice: Option<AclChoice>, options: &ConnectOptions) -> Result<Acl, Failure> {
+    let has_login = !options.auth.is_empty() || options.sasl.is_some();
+    let has_certificate = options.tls.as_ref().is_some_and(|tls| tls.identity.is_some());
+    match choice {
+        Some(AclChoice::Open) => Ok(Acl::Open),
+        Some(AclChoice::Creator) if has_login || has_certificate => Ok(Acl::Creator),
+        Some(AclChoice::Creator) => Err(Failure::Usage(
+            "--acl creator: there is no identity to be the creator; add --digest-file, \
+             --sasl-file, or --tls-cert-file with --tls-key-file"
+                .to_owned(),
+        )),
+        None if has_login => Ok(Acl::Creator),
+        None => Ok(Acl::Open),
     }
 }
 
@@ -223,4 +228,30 @@ fn read(option: &str, file: &Path) -> Result<String, Failure> {
         return Err(wrong(format!("it is larger than {} KiB", MAX_BYTES / 1024)));
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn znodes_belong_to_whom_a_login_names_or_on_request_a_certificate() {
+        let nobody = ConnectOptions::new("zk1:2181", Duration::from_secs(10));
+        let login = SaslLogin { user: "ann".to_owned(), password: Secret::new("geheim") };
+        let login = ConnectOptions { sasl: Some(login), ..nobody.clone() };
+        let identity = TlsIdentity { certificate: String::new(), key: Secret::new(String::new()) };
+        let tls = |identity| Some(Tls { ca: String::new(), identity });
+        let certificate = ConnectOptions { tls: tls(Some(identity)), ..nobody.clone() };
+        let tls_alone = ConnectOptions { tls: tls(None), ..nobody.clone() };
+        let chosen = |choice, options| acl(choice, options).ok();
+
+        let creator = Some(AclChoice::Creator);
+        assert_eq!(chosen(creator, &login), Some(Acl::Creator));
+        assert_eq!(chosen(creator, &certificate), Some(Acl::Creator));
+        assert_eq!(chosen(creator, &tls_alone), None);
+        assert_eq!(chosen(creator, &nobody), None);
+        assert_eq!(chosen(None, &login), Some(Acl::Creator));
+        assert_eq!(chosen(None, &certificate), Some(Acl::Open));
+        assert_eq!(chosen(Some(AclChoice::Open), &login), Some(Acl::Open));
+    }
 }

@@ -254,10 +254,19 @@ fn acl_by_default(section: &Section<'_>, standing: Standing, report: &mut Report
     if standing == Standing::Login {
         return Acl::Creator;
     }
+    let remedy = match standing {
+        Standing::Certificate => {
+            "write `acl = \"creator\"` if the servers take the certificate for an identity, give \
+             `auth`, or write `acl = \"open\"` if that is meant"
+        }
+        Standing::Login | Standing::Nobody => {
+            "give `auth`, or write `acl = \"open\"` if that is meant"
+        }
+    };
     report.warning(
         section.place(),
         "the znodes of this host are open: all who reach the ensemble can delete a claim",
-        "give `auth`, or write `acl = \"open\"` if that is meant",
+        remedy,
     );
     Acl::Open
 }

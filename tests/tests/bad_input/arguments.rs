@@ -154,7 +154,8 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
         .await?;
     check(&hold(&["--stop-signal", "KILL"], &["acquire"]), &["--stop-signal", "at the deadline"])
         .await?;
-    check(&hold(&["--acl", "creator"], &["acquire"]), &["--acl creator", "--digest-file"]).await
+    let identities = ["--acl creator", "--digest-file", "--tls-cert-file"];
+    check(&hold(&["--acl", "creator"], &["acquire"]), &identities).await
 }
 
 #[tokio::test]

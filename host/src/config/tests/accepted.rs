@@ -177,6 +177,23 @@ fn open_znodes_are_a_warning_unless_they_are_asked_for() {
 }
 
 #[test]
+fn who_has_a_certificate_is_told_that_znodes_may_belong_to_it() {
+    let directory = Directory::new();
+    let remedy = |tls: &str| {
+        let text = format!(
+            "[zookeeper]\nconnect = \"a\"\ntls = {tls}\n\
+             [recipes.r]\nmodule = \"lock\"\nmount = \"/r\"\n"
+        );
+        let loaded = directory.parse(&text).unwrap();
+        let [warning] = &loaded.warnings[..] else { panic!("{:?}", loaded.warnings) };
+        warning.remedy.clone()
+    };
+    let certificate = "{ ca-file = \"ca.pem\", cert-file = \"cert.pem\", key-file = \"key.pem\" }";
+    assert!(remedy(certificate).starts_with("write `acl = \"creator\"` if the servers take"));
+    assert!(remedy("{ ca-file = \"ca.pem\" }").starts_with("give `auth`, or write"));
+}
+
+#[test]
 fn a_file_without_recipes_is_a_warning() {
     for text in ["", "[recipes]\n"] {
         let text = format!("{text}[zookeeper]\nconnect = \"a\"\nacl = \"open\"\n");
