@@ -114,8 +114,13 @@ pub enum ConnectError {
         /// What is wrong with each of them.
         reason: String,
     },
-    /// The server refused the credentials.
-    #[error("ZooKeeper at {hosts} refuses the credentials: check the user and the password")]
+    /// The server refused the credentials, or demands some where none were given (`enforce.auth`): it
+    /// answers both alike.
+    #[error(
+        "ZooKeeper at {hosts} refuses the credentials, or demands some where none are given: check \
+         the user and the password, or give a login (`sasl` or `auth` in a config, --sasl-file or \
+         --digest-file on the command line)"
+    )]
     AuthFailed {
         /// The hosts tried.
         hosts: String,

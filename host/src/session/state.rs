@@ -8,7 +8,7 @@ pub enum SessionLoss {
     Expired,
     /// Nothing was heard for so long that the server may expire it any moment.
     Deadline,
-    /// The server refused the credentials on a reconnect.
+    /// The server refused the credentials on a reconnect, or demands some by then.
     AuthFailed,
     /// This host closed it.
     Closed,
@@ -33,7 +33,9 @@ impl std::fmt::Display for SessionLoss {
                 "the session expired: a server said so, or none could be asked for its timeout"
             }
             SessionLoss::Deadline => "no contact with ZooKeeper until the session's local deadline",
-            SessionLoss::AuthFailed => "the server refused the credentials",
+            SessionLoss::AuthFailed => {
+                "the server refused the credentials, or demands some where none are given"
+            }
             SessionLoss::Closed => "this host closed the session",
         })
     }
