@@ -40,9 +40,9 @@ pub use activity::{Run, StopSignal, WhileHeld};
 pub use allow::Allow;
 pub use api::{Api, Http};
 pub use connect_string::{Connect, ConnectString};
-#[cfg(feature = "command-line")]
-pub(crate) use credentials::check_pem;
 pub use credentials::parse_login;
+#[cfg(feature = "command-line")]
+pub(crate) use credentials::{OTHER_KEY, check_pem};
 pub use engine::Engine;
 pub use finding::{ConfigErrors, Finding, Severity};
 pub use limits::Limits;

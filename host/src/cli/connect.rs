@@ -13,7 +13,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use super::exit::Failure;
 use super::way::Connection;
 use crate::config::{
-    BadValue, ConnectString, SessionTimeout, check_pem, parse_duration, parse_login,
+    BadValue, ConnectString, OTHER_KEY, SessionTimeout, check_pem, parse_duration, parse_login,
 };
 use crate::session::{
     Acl, ConnectOptions, Credential, SaslLogin, Secret, Timing, Tls, TlsIdentity,
@@ -178,10 +178,7 @@ impl Connect {
     fn tls(&self) -> Result<Option<Tls>, Failure> {
         let Some(ca) = &self.tls_ca_file else { return Ok(None) };
         let identity = match (&self.tls_cert_file, &self.tls_key_file) {
-            (Some(certificate), Some(key)) => Some(TlsIdentity {
-                certificate: pem("--tls-cert-file", certificate, "CERTIFICATE")?,
-                key: Secret::new(pem("--tls-key-file", key, "PRIVATE KEY")?),
-            }),
+            (Some(certificate), Some(key)) => Some(tls_identity(certificate, key)?),
             _ => None,
         };
         Ok(Some(Tls { ca: pem("--tls-ca-file", ca, "CERTIFICATE")?, identity }))
@@ -209,6 +206,22 @@ fn acl(choice: Option<AclChoice>, options: &ConnectOptions) -> Result<Acl, Failu
 fn credentials(option: &str, file: &Path) -> Result<(String, Secret), Failure> {
     parse_login(&read(option, file)?)
         .map_err(|bad| Failure::Usage(format!("{option} {}: {}", file.display(), in_words(&bad))))
+}
+
+fn tls_identity(certificate: &Path, key: &Path) -> Result<TlsIdentity, Failure> {
+    let identity = TlsIdentity {
+        certificate: pem("--tls-cert-file", certificate, "CERTIFICATE")?,
+        key: Secret::new(pem("--tls-key-file", key, "PRIVATE KEY")?),
+    };
+    if identity.is_mismatched() {
+        return Err(Failure::Usage(format!(
+            "--tls-key-file {}: the key is not that of the certificate in --tls-cert-file {}; \
+             {OTHER_KEY}",
+            key.display(),
+            certificate.display()
+        )));
+    }
+    Ok(identity)
 }
 
 fn pem(option: &str, file: &Path, kind: &str) -> Result<String, Failure> {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::credentials::pem;
+use super::credentials::{matched, pem};
 use super::file::{self, Content};
 use super::quantity::BadValue;
 use super::report::Report;
@@ -208,13 +208,15 @@ fn read_identity(
     directory: &Path,
     report: &mut Report<'_>,
 ) -> Option<TlsIdentity> {
-    let certificate = section
-        .require(&CERT_FILE)
-        .and_then(|field| pem(&field, directory, "CERTIFICATE", Content::Public, report));
-    let key = section
-        .require(&KEY_FILE)
-        .and_then(|field| pem(&field, directory, "PRIVATE KEY", Content::Secret, report))
-        .map(Secret::new);
+    let certificate = section.require(&CERT_FILE);
+    let key = section.require(&KEY_FILE);
     section.finish(report);
-    Some(TlsIdentity { certificate: certificate?, key: key? })
+    let chain = certificate
+        .as_ref()
+        .and_then(|field| pem(field, directory, "CERTIFICATE", Content::Public, report));
+    let secret = key
+        .as_ref()
+        .and_then(|field| pem(field, directory, "PRIVATE KEY", Content::Secret, report));
+    let identity = TlsIdentity { certificate: chain?, key: Secret::new(secret?) };
+    matched(identity, &certificate?, &key?, directory, report)
 }

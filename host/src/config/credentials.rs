@@ -17,6 +17,10 @@ const KEY_FILE: Key = Key::new("key-file", "\"/etc/wok/client.key\"");
 /// ZooKeeper adds each identity with a request of its own at every reconnect.
 const MAX_IDENTITIES: usize = 16;
 
+/// What mends a key that is not its certificate's.
+pub(crate) const OTHER_KEY: &str = "name the key that the certificate was made with; where the \
+    certificate's file has several, the one of that key stands first";
+
 /// `auth`: a list of identities.
 pub(super) fn auth(
     field: &Field<'_>,
@@ -135,9 +139,12 @@ pub(super) fn tls(
     let identity = match (certificate, key) {
         (None, None) => Some(None),
         (Some(certificate), Some(key)) => {
-            let certificate = pem(&certificate, directory, "CERTIFICATE", Content::Public, report);
-            let key = pem(&key, directory, "PRIVATE KEY", Content::Secret, report).map(Secret::new);
-            certificate.zip(key).map(|(certificate, key)| Some(TlsIdentity { certificate, key }))
+            let chain = pem(&certificate, directory, "CERTIFICATE", Content::Public, report);
+            let secret = pem(&key, directory, "PRIVATE KEY", Content::Secret, report);
+            chain.zip(secret).and_then(|(chain, secret)| {
+                let identity = TlsIdentity { certificate: chain, key: Secret::new(secret) };
+                matched(identity, &certificate, &key, directory, report).map(Some)
+            })
         }
         (Some(_), None) => {
             let what = "`cert-file` is given without `key-file`";
@@ -171,6 +178,28 @@ pub(super) fn pem(
             None
         }
     }
+}
+
+/// Refuses a certificate with the key of another: nobody could be spoken to with it.
+pub(super) fn matched(
+    identity: TlsIdentity,
+    certificate: &Field<'_>,
+    key: &Field<'_>,
+    directory: &Path,
+    report: &mut Report<'_>,
+) -> Option<TlsIdentity> {
+    if !identity.is_mismatched() {
+        return Some(identity);
+    }
+    let certificate_file = directory.join(certificate.string(report)?);
+    let key_file = directory.join(key.string(report)?);
+    let what = format!(
+        "the key in {} is not that of the certificate in `cert-file` {}",
+        key_file.display(),
+        certificate_file.display()
+    );
+    key.wrong(report, what, OTHER_KEY);
+    None
 }
 
 /// Whether a file's text has a block of the kind that is asked for.

@@ -17,7 +17,7 @@ use super::ensemble::{Connection, Ending, Ensemble};
 use super::failure::{Failure, Refusal};
 use super::hosts::{looked_up, with_a_name};
 use super::nodelay::{ports, turn_off_nagle};
-use super::options::{ConnectError, ConnectOptions};
+use super::options::{ConnectError, ConnectOptions, Tls};
 use super::request::{Acl, CreateMode, Reply, Request, Stat, Watching, Write, Written};
 use super::threads;
 use super::timing::TICK;
@@ -80,18 +80,7 @@ impl Client {
         let connected = match &options.tls {
             None => connector.connect(&looked_up(&options.hosts)).await,
             Some(tls) => {
-                let mut certificates =
-                    zk::TlsOptions::new().with_pem_ca(&tls.ca).map_err(|error| {
-                        ConnectError::Certificate { what: "ca-file", reason: error.to_string() }
-                    })?;
-                if let Some(identity) = &tls.identity {
-                    certificates = certificates
-                        .with_pem_identity(&identity.certificate, identity.key.expose())
-                        .map_err(|error| ConnectError::Certificate {
-                            what: "cert-file and key-file",
-                            reason: error.to_string(),
-                        })?;
-                }
+                let certificates = certificates(tls)?;
                 connector.with_tls(certificates).secure_connect(&with_a_name(&options.hosts)).await
             }
         };
@@ -144,6 +133,21 @@ async fn is_logged_in(client: &zk::Client) -> bool {
             true
         }
     }
+}
+
+/// Whom to trust, and who we are, as the crate takes it.
+fn certificates(tls: &Tls) -> Result<zk::TlsOptions, ConnectError> {
+    let wrong = |what, reason| ConnectError::Certificate { what, reason };
+    let trusted = zk::TlsOptions::new().with_pem_ca(&tls.ca);
+    let trusted = trusted.map_err(|error| wrong("ca-file", error.to_string()))?;
+    let Some(identity) = &tls.identity else { return Ok(trusted) };
+    let pair = "cert-file and key-file";
+    // The crate finds it only as it connects, and what fails then is tried again.
+    if identity.is_mismatched() {
+        return Err(wrong(pair, "the key is not that of the certificate".to_owned()));
+    }
+    let identified = trusted.with_pem_identity(&identity.certificate, identity.key.expose());
+    identified.map_err(|error| wrong(pair, error.to_string()))
 }
 
 /// Translates the crate's session states, and sees to every new connection.

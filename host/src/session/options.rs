@@ -3,6 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use rustls::{Error as TlsError, InconsistentKeys};
+
 use super::contact::ContactRule;
 use super::request::Acl;
 
@@ -57,6 +63,19 @@ pub struct TlsIdentity {
     pub certificate: String,
     /// Its key in PEM.
     pub key: Secret,
+}
+
+impl TlsIdentity {
+    /// Whether the key is for certain another certificate's. Of a pair that cannot be read nothing is
+    /// known.
+    pub(crate) fn is_mismatched(&self) -> bool {
+        let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes());
+        let chain = chain.collect::<Result<Vec<_>, _>>();
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes());
+        let (Ok(chain), Ok(key)) = (chain, key) else { return false };
+        let pair = CertifiedKey::from_der(chain, key, &aws_lc_rs::default_provider());
+        matches!(pair, Err(TlsError::InconsistentKeys(InconsistentKeys::KeyMismatch)))
+    }
 }
 
 /// TLS to ZooKeeper's secure port.

@@ -1,6 +1,7 @@
 //! Files that the configuration names, and the file itself.
 
 use super::*;
+use crate::config::credentials::OTHER_KEY;
 use crate::modules::ModuleSource;
 use crate::session::Acl;
 
@@ -148,6 +149,61 @@ fn certificates_and_keys() {
         "`zookeeper.tls.key-file`: the file has no PEM block of kind `PRIVATE KEY`",
         "name a PEM file; `openssl` converts other formats",
     );
+}
+
+/// A certificate and its key, and the key of another, as `openssl req -x509 -newkey ec` makes them.
+const CERTIFICATE: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBczCCARmgAwIBAgIUd+5+7Ff+nrQFzUjwxe6iEjdptdkwCgYIKoZIzj0EAwIw
+DjEMMAoGA1UEAwwDd29rMCAXDTI2MTEyNzA5MTk0NVoYDzIxMjYxMTAzMDkxOTQ1
+WjAOMQwwCgYDVQQDDAN3b2swWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQwjOWs
+nEU8DlJy4ESIkvvwbsRn7MjAfbSyIp7pb+IvLKpbF0TVfs37TnyRKan4mFWQmjHY
+zc5WtXtYtKDVW4dao1MwUTAdBgNVHQ4EFgQUVno19l/yc2kaF3hS031S36CvyJQw
+HwYDVR0jBBgwFoAUVno19l/yc2kaF3hS031S36CvyJQwDwYDVR0TAQH/BAUwAwEB
+/zAKBggqhkjOPQQDAgNIADBFAiBBLUH5zOCdFpUUWAx7WfeL84ZlA1tBjKNwRG4a
+0ChvDgIhAMV9Zobmf+zl/ce0Spyt9LRYFDKM67AxmKoXN+ZZcB/p
+-----END CERTIFICATE-----
+";
+const ITS_KEY: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgMBNbgOkyOpOsOgfb
+Ye1PHFAZU/GQfwhxJc56f43bOIqhRANCAAQwjOWsnEU8DlJy4ESIkvvwbsRn7MjA
+fbSyIp7pb+IvLKpbF0TVfs37TnyRKan4mFWQmjHYzc5WtXtYtKDVW4da
+-----END PRIVATE KEY-----
+";
+const ANOTHERS_KEY: &str = "\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg6RfLiRZb0csvUB9E
+5XZH+TznTFQrfoWGpXcFdc/aQiyhRANCAARCDO29DtnxdcQZCCvzhRfMpneiItCY
+7XvZxHe4MzC3zWdf/T/hXrwCmeebWk7mVFobUt1eY1iGZDRN1BTm3/Vm
+-----END PRIVATE KEY-----
+";
+
+#[test]
+fn a_key_that_is_not_its_certificates_is_refused() {
+    let directory = Directory::new();
+    directory.write("wok.pem", CERTIFICATE, 0o644);
+    directory.write("wok.key", ITS_KEY, 0o600);
+    directory.write("other.key", ANOTHERS_KEY, 0o600);
+    check_file(
+        &directory,
+        "tls = { ca-file = \"ca.pem\", cert-file = \"wok.pem\", key-file = »\"other.key\" }",
+        "`zookeeper.tls.key-file`: the key in other.key is not that of the certificate in \
+         `cert-file` wok.pem",
+        OTHER_KEY,
+    );
+    let api = |key: &str| {
+        format!(
+            "zookeeper.connect = \"embedded\"\nrecipes = {{}}\n[api]\nhttp = \"127.0.0.1:7070\"\n\
+             token-file = \"token\"\ntls = {{ cert-file = \"wok.pem\", key-file = {key:?} }}\n"
+        )
+    };
+    directory.write("token", "0123456789abcdef".repeat(2), 0o600);
+    directory.parse(&api("wok.key")).unwrap();
+    let [error] = directory.errors(&api("other.key")).try_into().unwrap();
+    assert!(error.message.starts_with("`api.tls.key-file`: the key in "), "{}", error.message);
+    let tls = "tls = { ca-file = \"ca.pem\", cert-file = \"wok.pem\", key-file = \"wok.key\" }";
+    directory.parse(&format!("[zookeeper]\nconnect = \"a\"\n{tls}\n[recipes]\n")).unwrap();
 }
 
 /// A config that runs a program.
