@@ -50,6 +50,17 @@ pub enum ClientError {
         /// How long was waited.
         limit: Duration,
     },
+    /// The connection ended before there was an answer. A daemon that has no descriptor left for a
+    /// caller does that, and so does one that ends.
+    #[error(
+        "the daemon at {socket} closed the connection without an answer: it has ended, or takes no \
+         more connections, as where it has no file descriptor left (`ulimit -n`); `wok logs` or the \
+         daemon's own log may tell which"
+    )]
+    Unanswered {
+        /// Where.
+        socket: Socket,
+    },
     /// The connection ended in the middle of an answer.
     #[error("the daemon at {socket} is gone: it closed the connection before it had said all")]
     Gone {

@@ -119,7 +119,7 @@ impl Client {
     ) -> Result<Answer, ClientError> {
         let stream = self.connect().await?;
         let handshake = http1::handshake(TokioIo::new(stream)).await;
-        let (mut sender, connection) = handshake.map_err(|error| self.broken(&error))?;
+        let (mut sender, connection) = handshake.map_err(|error| self.unanswered(&error))?;
         let open = CancellationToken::new();
         let (closed, open) = (open.clone(), open.drop_guard());
         self.tasks.spawn("api", async move {
@@ -135,7 +135,8 @@ impl Client {
         }
         // Nothing else can be wrong: what is in a path is escaped.
         let request = request.body(Full::new(bytes)).map_err(|_too_long| too_long())?;
-        let response = sender.send_request(request).await.map_err(|error| self.broken(&error))?;
+        let response = sender.send_request(request).await;
+        let response = response.map_err(|error| self.unanswered(&error))?;
         let (head, body) = response.into_parts();
         let answer = Answer { status: head.status, body, _open: open };
         if answer.status.is_success() {
@@ -195,6 +196,14 @@ impl Client {
                 Some(error) => self.broken(error),
                 None => self.not_ours(format!("it answers more than {} MiB", MOST_BYTES >> 20)),
             }),
+        }
+    }
+
+    /// What is wrong before there is the head of an answer.
+    fn unanswered(&self, error: &hyper::Error) -> ClientError {
+        match self.broken(error) {
+            ClientError::Gone { socket } => ClientError::Unanswered { socket },
+            other => other,
         }
     }
 

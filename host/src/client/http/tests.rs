@@ -77,8 +77,14 @@ async fn whatever_else_listens_is_not_taken_for_a_daemon() {
 #[tokio::test]
 async fn a_daemon_that_ends_meanwhile_is_gone() {
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"pid\":";
-    for script in ["", "HTTP/1.1 200 OK\r\ncont", half] {
-        check(&failure(script).await, &["is gone"]);
+    check(&failure(half).await, &["is gone"]);
+}
+
+#[tokio::test]
+async fn a_daemon_that_answers_nothing_may_be_there() {
+    for script in ["", "HTTP/1.1 200 OK\r\ncont"] {
+        let error = failure(script).await;
+        check(&error, &["without an answer", "it has ended, or takes no more", "`ulimit -n`"]);
     }
 }
 
