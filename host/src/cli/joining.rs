@@ -20,13 +20,14 @@ use super::standard_input::{self, StandardInput};
 use super::way::{Typed, Way};
 use crate::api::json::Unambiguous;
 use crate::base::{Base, BaseOptions, Sessions, user_cache};
-use crate::config::spell_duration;
+use crate::config::{MountPath, spell_duration};
 use crate::epochs::{Epochs, Joined};
 use crate::guest::{self, CompileCache, Interface, Limits, Mount, ValueType};
 use crate::modules::ModuleSource;
 use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
+use crate::znode_path::ZnodePath;
 
 /// A time in which something can come of an operation.
 fn some_time(text: &str) -> Result<Duration, String> {
@@ -206,7 +207,7 @@ impl Joining {
     /// # Errors
     /// What is wrong with the command line, or with the module.
     pub(super) fn prepare(&self, target: &Target) -> Result<Ready, Failure> {
-        let mount = Mount::new(&target.mount)
+        let mount = MountPath::parse(&target.mount, &ZnodePath::root())
             .map_err(|error| Failure::Usage(format!("mount {}: {error}", target.mount)))?;
         let config = object("config", &self.config)?;
         let base = Base::new(BaseOptions {
@@ -230,7 +231,7 @@ impl Joining {
         epochs.load(Join {
             recipe: recipe.clone(),
             module,
-            mount,
+            mount: Mount::from(mount.path().clone()),
             config,
             limits: Limits::default(),
             seat: SeatLimits::default(),

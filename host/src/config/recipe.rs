@@ -126,7 +126,8 @@ impl MountPath {
             return Err(BadValue::new("a recipe cannot have the whole ensemble", remedy));
         }
         if mount.as_str().len() > MAX_MOUNT {
-            let message = format!("with its root it has {} bytes", mount.as_str().len());
+            let what = if *root == ZnodePath::root() { "the path" } else { "with its root it" };
+            let message = format!("{what} has {} bytes", mount.as_str().len());
             return Err(BadValue::new(message, format!("use at most {MAX_MOUNT}")));
         }
         Ok(MountPath(mount))

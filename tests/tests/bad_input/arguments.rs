@@ -135,6 +135,13 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     for mount in ["a", "", "/a/", "/a//b", "/a/../b", "/\u{1f600}", "/\u{7f}"] {
         check(&["lock", "--connect", NOWHERE, mount, "--", "true"], &["mount"]).await?;
     }
+    // As in a config: not the whole ensemble, and no path that is too long for a mount.
+    let long = format!("/{}", "a".repeat(512));
+    for (mount, told) in [("/", "the whole ensemble"), (&*long, "513 bytes")] {
+        check(&["lock", "--connect", NOWHERE, mount, "--", "true"], &["mount", told]).await?;
+        let call = ["call", "lock", "--connect", NOWHERE, "--mount", mount, "contenders"];
+        check(&call, &["mount", told]).await?;
+    }
     check(&hold(&[], &["aquire"]), &["no operation aquire; did you mean acquire?"]).await?;
     check(&hold(&[], &["acquire", "weight=1"]), &["lock acquire", "weight"]).await?;
     check(&hold(&[], &["acquire", "weight"]), &["write name=value, or one JSON object"]).await?;

@@ -295,10 +295,14 @@ fn paths_are_judged_by_zookeepers_rules() {
         "a recipe cannot have the whole ensemble",
         "name a subtree such as \"/locks/orders\"",
     );
-    mount(
-        &format!("»\"/{}\"", "a".repeat(512)),
-        "with its root it has 513 bytes",
-        "use at most 512",
+    mount(&format!("»\"/{}\"", "a".repeat(512)), "the path has 513 bytes", "use at most 512");
+    check(
+        &format!(
+            "[zookeeper]\nconnect = \"a\"\nroot = \"/wok\"\n[recipes.r]\nmodule = \"lock\"\n\
+             mount = »\"/{}\"\n",
+            "a".repeat(508)
+        ),
+        &[("`recipes.r.mount`: with its root it has 513 bytes", "use at most 512")],
     );
     check_session(
         "connect = \"a\"\nroot = »\"/zookeeper\"",
