@@ -171,6 +171,17 @@ fn joined() -> Value {
     with(joined, "dependent", dependent)
 }
 
+/// What a module says of itself.
+fn said() -> Value {
+    let name = text("The event, as the docs of the recipe name it.");
+    let detail = json!({
+        "type": "object",
+        "additionalProperties": { "anyOf": [{ "type": "string" }, number()] },
+        "description": "Its details: texts, and numbers for `fence` and `revision`.",
+    });
+    event("recipe-event", "The module speaks.", [("name", name), ("detail", detail)])
+}
+
 /// An event that is the same of every module.
 fn plain(name: &str) -> Value {
     let message = || text("What happened, for people.");
@@ -220,15 +231,7 @@ fn plain(name: &str) -> Value {
             "What was held is gone: stop now. `ended` follows.",
             [("reason", loss_reason()), ("cause", loss_cause()), ("message", message())],
         ),
-        "recipe-event" => {
-            let detail = json!({
-                "type": "object",
-                "additionalProperties": { "anyOf": [{ "type": "string" }, number()] },
-                "description": "Its details: texts, and numbers for `fence` and `revision`.",
-            });
-            let said = text("The event, as the docs of the recipe name it.");
-            event(name, "The module speaks.", [("name", said), ("detail", detail)])
-        }
+        "recipe-event" => said(),
         "alive" => {
             let alive = event(
                 name,
