@@ -72,8 +72,8 @@ pub struct Deletion {
 }
 
 impl Contender<'_> {
-    /// Whether both were made for one request. Who has no reply, and finds that nothing was made, sends
-    /// the request again, and what was made may be gone by then because somebody else has deleted it.
+    /// Whether both were made for one request. A host that has lost the reply looks for the contender, and
+    /// sends the request again if it finds none: somebody else may have deleted the first one by then.
     pub fn is_of_one_request_with(&self, other: &Contender<'_>) -> bool {
         self.own_stem.is_some() && (self.parent, self.own_stem) == (other.parent, other.own_stem)
     }

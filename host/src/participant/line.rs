@@ -41,7 +41,8 @@ impl Standing {
     fn note(&mut self, notice: &Notice) {
         match notice {
             Notice::Waiting { path } => self.waiting = Some(path.clone()),
-            // Of several znodes that become one claim, one is told as held, and another one was as waiting.
+            // A claim of several znodes is told by the first of them, and the participant may have told that
+            // it waits with another one.
             Notice::Held(held) => (self.waiting, self.held) = (None, Some(held.clone())),
             Notice::Released { path } => {
                 self.held.take_if(|held| held.path == *path);
@@ -59,7 +60,7 @@ impl Standing {
         }
     }
 
-    /// Whether this tells what is so already: a doubt, or that there is none, or that nothing comes of it.
+    /// Whether the notice says of the connection, or of being idle, what has been told already.
     fn knows(&self, notice: &Notice) -> bool {
         match notice {
             Notice::Idle => self.is_idle,
@@ -414,6 +415,15 @@ mod tests {
         let mut later = line.follower(Weak::new());
         assert!(matches!(later.next().await, Some(Notice::Ended(Ending::Left))));
         assert!(later.next().await.is_none());
+    }
+
+    #[test]
+    fn who_has_held_a_claim_of_several_znodes_stands_in_line_with_none_of_them() {
+        let line = Line::default();
+        line.tell(Notice::Waiting { path: "/b".into() });
+        line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
+        line.tell(Notice::Released { path: "/a".into() });
+        assert_eq!(line.standing().waiting, None);
     }
 
     #[tokio::test]

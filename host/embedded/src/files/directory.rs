@@ -144,13 +144,13 @@ impl DataDir {
 fn names_in(directory: &Path) -> std::io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
-        // A name that is no text is none of ours.
+        // A server names its files in ASCII, so a name that is not UTF-8 is another program's.
         names.extend(entry?.file_name().into_string());
     }
     Ok(names)
 }
 
-/// Whether a directory has logs or snapshots itself. What cannot be listed is told of where it is used.
+/// Whether a directory has logs or snapshots itself. One that cannot be listed is refused when it is opened.
 fn has_data(directory: &Path) -> bool {
     let is_of_data =
         |name: &String| ["log", "snapshot"].iter().any(|prefix| zxid_of(name, prefix).is_some());

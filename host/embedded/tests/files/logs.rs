@@ -367,7 +367,7 @@ fn a_directory_of_logs_is_no_data_directory_and_nothing_is_made_in_it() {
     let FilesError::WithinData { path, above } = &error else { panic!("{error}") };
     assert_eq!((path.as_path(), above), (within, &log.scratch.path().canonicalize().unwrap()));
     assert_eq!(files(), before);
-    // What others keep beside the data is none of it.
+    // Another program may keep its logs beside `version-2`.
     fs::write(log.scratch.path().join("log.1"), "a line").unwrap();
     DataDir::take(log.scratch.path()).unwrap();
 }
