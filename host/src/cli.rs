@@ -29,6 +29,7 @@ mod stderr;
 mod stdout;
 mod test;
 mod told;
+mod typed_text;
 mod validate;
 mod way;
 mod zookeeper;

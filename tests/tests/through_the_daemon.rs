@@ -44,6 +44,11 @@ impl Daemon {
 
     /// One of that server's, which serves its socket, but need not have a session.
     async fn at(server: &str) -> Result<Daemon> {
+        Daemon::with(server, "").await
+    }
+
+    /// The same, with these recipes besides.
+    async fn with(server: &str, recipes: &str) -> Result<Daemon> {
         let path = zookeeper::unique_path();
         let directory = scratch::dir()?;
         let (config, socket) = (directory.path().join("wok.toml"), directory.path().join("s"));
@@ -59,7 +64,8 @@ socket = "{}"
 [recipes.orders]
 module = "lock"
 mount = "{path}"
-"#,
+
+{recipes}"#,
             socket.display()
         );
         fs::write(&config, text)?;
@@ -248,6 +254,42 @@ async fn a_call_answers_and_fails_with_the_codes_of_a_session_of_ones_own() -> R
         assert_eq!(ended.code(), Some(code), "{ended:?}");
         assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
         assert_eq!(ended.stdout, "");
+    }
+    Ok(())
+}
+
+/// Only the daemon knows what an operation of its recipe takes.
+#[tokio::test]
+async fn where_a_text_is_taken_it_is_the_text_that_was_typed_as_with_a_session_of_ones_own()
+-> Result<()> {
+    let server = zookeeper::shared().await.address();
+    let mount = zookeeper::unique_path();
+    let recipe = format!("[recipes.mail]\nmodule = \"configuration\"\nmount = \"{mount}\"\n");
+    let daemon = Daemon::with(server, &recipe).await?;
+    daemon.until_ready().await?;
+    let admin = Admin::connect(server).await?;
+    let set = ["call", "mail", "set", "expected=any"];
+    for text in ["7", "007", "1e3", "true", "[1, 2]", "99999999999999999999999"] {
+        let arguments = [format!("key={text}"), format!("data={text}")];
+        let ended = daemon.wok(set)?.args(&arguments).run().await?;
+        assert_eq!(ended.code(), Some(0), "{text}: {ended:?}");
+        let (data, _) = admin.get(&format!("{mount}/{text}")).await?.context("the key")?;
+        assert_eq!(data, text.as_bytes());
+    }
+    // What is no text is what it was, and what nobody knows is told as it is without types.
+    let version = r#"expected={"version":0}"#;
+    let set = ["call", "mail", "set", version, "key=7", "data=\"8\""];
+    let ended = daemon.wok(set)?.run().await?;
+    assert_eq!(ended.code(), Some(0), "{ended:?}");
+    let (data, _) = admin.get(&format!("{mount}/7")).await?.context("the key")?;
+    assert_eq!(data, b"8");
+    for (arguments, told) in [
+        (["call", "mail", "put", "key=7"], "no operation put"),
+        (["call", "mial", "set", "key=7"], "the nearest name is mail"),
+    ] {
+        let ended = daemon.wok(arguments)?.run().await?;
+        assert_eq!(ended.code(), Some(64), "{ended:?}");
+        assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::exit::Failure;
 use super::joining::{self, stopping};
 use super::output::Printer;
 use super::stdout::{self, Reader};
+use super::typed_text::TypedText;
 use crate::api::LONGEST_TIMEOUT;
 use crate::client::{Client, ClientError, Event, HostError, Join, Joined, Purpose, Told, path};
 use crate::config::spell_duration;
@@ -26,7 +27,7 @@ use crate::session::Held;
 pub(super) struct DaemonCall {
     pub(super) recipe: String,
     pub(super) operation: String,
-    pub(super) arguments: Value,
+    pub(super) arguments: TypedText,
     pub(super) wait: Option<Duration>,
     /// When `wait` is over, and the daemon has had the time to say so.
     pub(super) until: Option<Instant>,
@@ -101,7 +102,11 @@ impl DaemonCall {
             if left == Some(Duration::ZERO) {
                 return Err(self.unanswered());
             }
-            let error = match client.join(&self.as_join(purpose, left)).await {
+            let joined = async {
+                let arguments = self.arguments_for(client).await?;
+                client.join(&self.as_join(arguments, purpose, left)).await
+            };
+            let error = match joined.await {
                 Ok(joined) => return Ok(joined),
                 Err(error) => error,
             };
@@ -128,11 +133,25 @@ impl DaemonCall {
         }
     }
 
-    fn as_join(&self, purpose: Purpose, left: Option<Duration>) -> Join {
+    /// The arguments, by what the daemon says that the operation takes. It is asked only where that
+    /// matters.
+    async fn arguments_for(&self, client: &Client) -> Result<Value, ClientError> {
+        if !self.arguments.needs_types() {
+            return Ok(self.arguments.as_read().clone());
+        }
+        let recipe: Value = client.get(&path(["recipes", &self.recipe])).await?;
+        Ok(match schema_of(&recipe, &self.operation) {
+            Some(schema) => self.arguments.fitted(schema),
+            // The daemon says what is wrong when it is to call the operation.
+            None => self.arguments.as_read().clone(),
+        })
+    }
+
+    fn as_join(&self, arguments: Value, purpose: Purpose, left: Option<Duration>) -> Join {
         Join {
             recipe: self.recipe.clone(),
             operation: self.operation.clone(),
-            arguments: self.arguments.clone(),
+            arguments,
             // The daemon takes no longer timeout, and none of zero; `until` limits the wait all the same.
             timeout: left
                 .filter(|left| *left <= LONGEST_TIMEOUT)
@@ -347,6 +366,13 @@ fn lack(sessions: &[Value]) -> Option<&'static str> {
     }
 }
 
+/// The JSON Schema of what an operation takes, by what a daemon says of its recipe.
+fn schema_of<'a>(recipe: &'a Value, operation: &str) -> Option<&'a Value> {
+    let operations = recipe.get("operations")?.as_array()?;
+    let called = operations.iter().find(|it| it.get("operation") == Some(&json!(operation)))?;
+    called.get("arguments")
+}
+
 /// Completes at that time, if there is one.
 async fn reached(until: Option<Instant>) {
     match until {
@@ -394,6 +420,18 @@ mod tests {
         assert_eq!(told(&["lost", "suspended"]), Some(IN_DOUBT));
         assert_eq!(told(&["lost"]), Some(NO_SESSION));
         assert_eq!(told(&[]), Some(NO_SESSION));
+    }
+
+    #[test]
+    fn what_an_operation_takes_is_found_by_its_name() {
+        let schema = json!({ "type": "object" });
+        let operations =
+            json!([{ "operation": "get" }, { "operation": "set", "arguments": schema }]);
+        let recipe = json!({ "recipe": "mail", "operations": operations });
+        assert_eq!(schema_of(&recipe, "set"), Some(&schema));
+        assert_eq!(schema_of(&recipe, "get"), None);
+        assert_eq!(schema_of(&recipe, "put"), None);
+        assert_eq!(schema_of(&json!({}), "set"), None);
     }
 
     #[test]

@@ -17,12 +17,14 @@ use super::daemon_call::{DaemonCall, GRACE};
 use super::exit::Failure;
 use super::output::Printer;
 use super::standard_input::{self, StandardInput};
+use super::typed_text::TypedText;
 use super::way::{Typed, Way};
 use crate::api::json::Unambiguous;
 use crate::base::{Base, BaseOptions, Sessions, user_cache};
 use crate::config::{MountPath, spell_duration};
 use crate::epochs::{Epochs, Joined};
-use crate::guest::{self, CompileCache, Interface, Limits, Mount, ValueType};
+use crate::guest::values::arguments_schema;
+use crate::guest::{self, CompileCache, Interface, Limits, Mount};
 use crate::modules::ModuleSource;
 use crate::participant::Join;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
@@ -118,10 +120,11 @@ impl Called {
             }
             object.insert(name, standard_input::read()?);
         }
+        let arguments = TypedText::new(arguments, texts);
         Ok(match way {
             Way::OwnSession { mount } => {
                 let module = ModuleSource::parse(&module);
-                Calling::OwnSession(Target { module, mount, operation, arguments, texts })
+                Calling::OwnSession(Target { module, mount, operation, arguments })
             }
             Way::Daemon => {
                 let (wait, owner) = (joining.wait, joining.owner.clone());
@@ -149,34 +152,16 @@ pub(super) struct Target {
     pub(super) module: ModuleSource,
     pub(super) mount: String,
     pub(super) operation: String,
-    pub(super) arguments: Value,
-    /// What the arguments were read from, but for the one that is read from standard input.
-    pub(super) texts: Vec<String>,
+    pub(super) arguments: TypedText,
 }
 
 impl Target {
-    /// The arguments. Where the operation takes text, and what was typed reads as JSON of another type, the
-    /// argument is the text that was typed.
+    /// The arguments, by what the operation takes.
     fn arguments_for(&self, interface: &Interface) -> Value {
-        let mut arguments = self.arguments.clone();
-        let (Some(operation), Some(object)) =
-            (interface.operation(&self.operation), arguments.as_object_mut())
-        else {
-            return arguments;
-        };
-        let fields = operation.body().map(|record| record.fields.iter());
-        let fields = fields.into_iter().flatten().map(|field| (&field.name, &field.ty));
-        let parameters = operation.parameters.iter().map(|it| (&it.name, &it.ty));
-        for (name, ty) in parameters.chain(fields) {
-            let typed = self.texts.iter().filter_map(|text| text.split_once('='));
-            let typed = typed.filter(|(typed, _)| typed == name).map(|(_, value)| value).next();
-            if let (Some(value), Some(typed)) = (object.get_mut(name), typed)
-                && !fits(ty, value)
-            {
-                *value = Value::String(typed.to_owned());
-            }
+        match interface.operation(&self.operation) {
+            Some(operation) => self.arguments.fitted(&arguments_schema(operation)),
+            None => self.arguments.as_read().clone(),
         }
-        arguments
     }
 
     /// What is called, in words.
@@ -350,18 +335,6 @@ pub(super) fn hinted(message: String) -> String {
     match message.contains("expected a string, got") {
         true => format!("{message}; within a list a text stands in quotes: 'items=[\"1\", \"2\"]'"),
         false => message,
-    }
-}
-
-/// Whether a type that takes text takes the value. Of other types the module says what fits.
-fn fits(ty: &ValueType, value: &Value) -> bool {
-    match (ty, value) {
-        (ValueType::Option(_), Value::Null) => true,
-        (ValueType::Option(some), value) => fits(some, value),
-        (ValueType::String, value) => value.is_string(),
-        (ValueType::Bytes, Value::Object(object)) => object.contains_key("base64"),
-        (ValueType::Bytes, value) => value.is_string(),
-        _ => true,
     }
 }
 

@@ -9,6 +9,7 @@ use super::exit::Failure;
 use super::hold::HoldOptions;
 use super::joining::Target;
 use super::output::Printer;
+use super::typed_text::TypedText;
 use crate::modules::ModuleSource;
 
 /// The examples of `wok lock`.
@@ -49,8 +50,7 @@ impl Arguments {
             module: ModuleSource::Stock(recipe.to_owned()),
             mount: self.path,
             operation: operation.to_owned(),
-            arguments: serde_json::json!({}),
-            texts: Vec::new(),
+            arguments: TypedText::new(serde_json::json!({}), Vec::new()),
         };
         self.options.execute(target, self.command, printer)
     }
