@@ -119,6 +119,16 @@ fn a_request_and_a_line_of_a_stream_are_as_the_document_has_them_or_are_told() -
         (joins(json!({})), &[]),
         (joins(json!({ "call": "length", "timeout": "5s" })), &[]),
         (joins(json!({ "call": { "put": { "data": "x" } } })), &[]),
+        (joins(json!({ "call": { "length": {} } })), &[]),
+        (joins(json!({ "call": { "length": null } })), &[]),
+        (joins(json!({ "call": "take-many" })), &[]),
+        (joins(json!({ "call": { "take-many": {} } })), &[]),
+        (joins(json!({ "call": { "take-many": null } })), &[]),
+        (joins(json!({ "call": { "take-many": { "max": 3 } } })), &[]),
+        (
+            joins(json!({ "call": { "length": { "max": 3 } } })),
+            &["request#/call", "request#/call/length"],
+        ),
         (
             joins(json!({ "call": { "put": {} } })),
             &["request#/call", "request#/call/put: 'data' is a required"],

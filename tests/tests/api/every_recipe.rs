@@ -54,6 +54,10 @@ async fn of_recipe(client: &Client, name: &str) -> Result<Vec<Exchange>> {
         ask(client, &mut exchanges, "POST", &path, arguments.as_ref()).await?;
         by_participant(client, &mut exchanges, name, called, arguments.as_ref()).await?;
         on_a_stream(client, &mut exchanges, name, called, arguments.as_ref()).await?;
+        if arguments.is_none() {
+            // What nobody has to say anything for may be called by its name or with an empty object.
+            on_a_stream(client, &mut exchanges, name, called, Some(&json!({}))).await?;
+        }
     }
     Ok(exchanges)
 }

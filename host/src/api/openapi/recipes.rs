@@ -8,7 +8,7 @@ use super::components::{
 use super::endpoint::{Endpoint, Method, Need, Paths, paragraphs};
 use super::errors::Kind;
 use super::events;
-use super::modules::{Described, Module, refusal};
+use super::modules::{Arguments, Described, Module, refusal};
 
 /// How a call is bounded.
 const TIMEOUT: &str = "How long the call may take. Then the host withdraws it.";
@@ -133,19 +133,25 @@ fn request(module: &Module<'_>) -> Value {
     })
 }
 
-/// An operation by its name, or with its arguments.
+/// An operation by its name, or with its arguments. Where all arguments may be left out, so may the
+/// object of them, and where there are none that object is empty.
 fn call_of_join(module: &Module<'_>) -> Value {
     let mut names = Vec::new();
     let mut calls = Vec::new();
     for Described { operation, arguments, .. } in &module.operations {
         let name = operation.name.as_str();
-        if let Some(arguments) = arguments {
-            let mut call = object([(name, arguments.schema.clone())]);
-            if let Value::Object(call) = &mut call {
-                call.insert("title".to_owned(), json!(name));
-            }
-            calls.push(described(call, &summary(operation.docs.as_deref(), name)));
+        let given = match arguments {
+            Some(Arguments { schema, need: Need::Needed }) => schema.clone(),
+            Some(Arguments { schema, need: Need::Optional }) => or_null(schema.clone()),
+            None => or_null(json!({ "type": "object", "additionalProperties": false })),
+        };
+        let mut call = object([(name, given)]);
+        if let Value::Object(call) = &mut call {
+            call.insert("title".to_owned(), json!(name));
+            // One operation is called.
+            call.insert("additionalProperties".to_owned(), json!(false));
         }
+        calls.push(described(call, &summary(operation.docs.as_deref(), name)));
         if arguments.as_ref().is_none_or(|it| it.need == Need::Optional) {
             names.push(name);
         }

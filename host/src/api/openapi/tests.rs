@@ -127,6 +127,27 @@ fn every_operation_of_every_stock_recipe_can_be_asked_for_in_every_way() {
 }
 
 #[test]
+fn a_join_calls_one_operation_with_no_more_than_it_has_to_be_told() {
+    let document = document_of(&[("jobs", interface("queue"))]);
+    let request = &document["components"]["schemas"]["queue-join-request"];
+    let alternatives = request["properties"]["call"]["anyOf"].as_array().unwrap();
+    let names = alternatives[0]["enum"].as_array().unwrap();
+    let given = |name: &str| {
+        let mut calls = alternatives.iter().filter(|it| it["title"] == name);
+        let (Some(call), None) = (calls.next(), calls.next()) else { panic!("{name}") };
+        assert_eq!(call["required"], json!([name]));
+        assert_eq!(call["additionalProperties"], json!(false), "one operation is called");
+        assert_eq!(call["properties"].as_object().unwrap().len(), 1);
+        (call["properties"][name].clone(), names.contains(&json!(name)))
+    };
+    let refer = |name: &str| components::refer(&format!("queue-{name}-arguments"));
+    let nothing = json!({ "type": "object", "additionalProperties": false });
+    assert_eq!(given("put"), (refer("put"), false));
+    assert_eq!(given("take-many"), (components::or_null(refer("take-many")), true));
+    assert_eq!(given("length"), (components::or_null(nothing), true));
+}
+
+#[test]
 fn what_http_itself_refuses_and_what_is_wrong_with_a_body_is_told_wherever_it_may_be_met() {
     let document = document_of(&[("orders", interface("lock"))]);
     for (path, method, operation) in operations(&document) {
