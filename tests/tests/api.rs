@@ -379,6 +379,7 @@ async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     let client = serving.client();
     let _holder = holding(&client).await?;
     let (mut idle, id) = idle(&client).await?;
+    let mut everybody = client.follow("GET", "/v1/events", &Value::Null).await?;
     let path = format!("/v1/participants/{id}/acquire");
     let body = json!({});
     let waiting = client.post(&path, &body);
@@ -397,6 +398,9 @@ async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     assert_eq!((waited.status, &waited.body["error"]), (504, &json!("timed-out")), "{waited:?}");
     let seen = client.get(&format!("/v1/participants/{id}")).await?.body;
     assert_eq!((&seen["state"], &seen["waiting"]), (&json!("joined"), &Value::Null), "{seen}");
+    // Who was told that it waits is told that it does not.
+    everybody.until("waiting").await?;
+    assert_eq!(everybody.until("idle").await?["participant"], id.as_str());
     // It can be called again, and gives up by itself this time.
     let late = client.post(&format!("{path}?timeout=100ms"), &json!({})).await?;
     assert_eq!(late.status, 504, "{late:?}");
@@ -410,6 +414,10 @@ async fn one_operation_at_a_time_can_be_cancelled() -> Result<()> {
     assert_eq!(told.last().map(String::as_str), Some("ended"), "{told:?}");
     let of_a_claim = ["held", "released", "leaving", "lost"];
     assert!(!told.iter().any(|it| of_a_claim.contains(&it.as_str())), "{told:?}");
+    let of_the_line = |it: &&str| ["waiting", "idle"].contains(it);
+    let told: Vec<&str> = told.iter().map(String::as_str).filter(of_the_line).collect();
+    // The second call may have had no time to stand in line.
+    assert!(matches!(told.as_slice(), ["idle"] | ["idle", "waiting", "idle"]), "{told:?}");
     let admin = Admin::connect(server.address()).await?;
     let directory = format!("{}/locks/orders", serving.root);
     assert_eq!(admin.children(&directory).await?.len(), 1, "only the holder stands in line");

@@ -315,7 +315,7 @@ pub(super) async fn attend(attending: Attending) {
             }
             () = until_spent(&attendance) => attendance.end_dependence(),
             notice = follower.next(), if teller.is_flushed() => match notice {
-                // The call has answered by then, and says that something may come of it.
+                // The call has been answered by then, and its answer is told first.
                 Some(Notice::Idle) if call.is_some() => is_idle = true,
                 Some(notice) => teller.tell_notice(&notice),
                 None => break,
@@ -323,11 +323,10 @@ pub(super) async fn attend(attending: Attending) {
             answer = answer(&mut call), if call.is_some() && teller.is_flushed() => {
                 call = None;
                 let operation = operation.as_deref().unwrap_or_default();
-                if let Answered::Leave(why) = teller.tell_answer(operation, answer) {
-                    attendance.end(why);
-                }
-                if is_idle {
-                    teller.tell_notice(&Notice::Idle);
+                match teller.tell_answer(operation, answer) {
+                    Answered::Leave(why) => attendance.end(why),
+                    Answered::Well if is_idle => teller.tell_notice(&Notice::Idle),
+                    Answered::Well => {}
                 }
             }
             () = teller.go_on() => {

@@ -162,15 +162,15 @@ async fn call_on(
         withdrawn: Some(withdrawn.clone()),
     };
     let caller = Caller { participant: &participant, target, until, printer };
-    let mut ending = None;
-    let answered = caller.answer(call, &mut follower, &mut ending, signals, &withdrawn).await;
+    let mut heard = Heard::default();
+    let answered = caller.answer(call, &mut follower, &mut heard, signals, &withdrawn).await;
     let followed = match (&answered, until) {
         (Ok(Ok(Answer { value: Ok(value), watches, .. })), Until::ParticipantEnds) => {
-            Some(caller.follow(value, *watches, &mut follower, signals).await)
+            Some(caller.follow(value, *watches, &heard, &mut follower, signals).await)
         }
         _ => None,
     };
-    let leaving = leave(&participant, &mut follower, |notice| note_end(&mut ending, notice));
+    let leaving = leave(&participant, &mut follower, |notice| heard.note(notice));
     signals::unless_asked_to_end(signals, leaving).await;
     if let Some(followed) = followed {
         return followed.map(Outcome::Followed);
@@ -191,13 +191,29 @@ async fn call_on(
             Err(Failure::NotAcquired(format!("{what}: no answer within --wait")))
         }
         Err(CallError::Busy) => Err(Failure::Module(format!("{what}: busy"))),
-        Err(CallError::Ended) => Err(Failure::of_ending(what, ending.unwrap_or(Ending::Left))),
+        Err(CallError::Ended) => {
+            Err(Failure::of_ending(what, heard.ending.unwrap_or(Ending::Left)))
+        }
     }
 }
 
-fn note_end(ending: &mut Option<Ending>, notice: Notice) {
-    if let Notice::Ended(how) = notice {
-        *ending = Some(how);
+/// What was heard before the answer, and is not told there.
+#[derive(Default)]
+struct Heard {
+    /// How the participant has ended.
+    ending: Option<Ending>,
+    /// That nothing comes of it any more. It is told behind the answer, as the daemon tells it: who was
+    /// not answered well is told why, and the participant ends.
+    is_idle: bool,
+}
+
+impl Heard {
+    fn note(&mut self, notice: Notice) {
+        match notice {
+            Notice::Ended(how) => self.ending = Some(how),
+            Notice::Idle => self.is_idle = true,
+            _ => {}
+        }
     }
 }
 
@@ -215,7 +231,7 @@ impl Caller<'_> {
         &self,
         call: participant::Call,
         follower: &mut Follower,
-        ending: &mut Option<Ending>,
+        heard: &mut Heard,
         signals: &mut mpsc::Receiver<Signal>,
         withdrawn: &CancellationToken,
     ) -> Result<Result<Answer, CallError>, Failure> {
@@ -227,8 +243,10 @@ impl Caller<'_> {
                 biased;
                 // What was told before the answer is printed before it.
                 Some(notice) = follower.next() => {
-                    self.tell(&notice)?;
-                    note_end(ending, notice);
+                    if !matches!(notice, Notice::Idle) {
+                        self.tell(&notice)?;
+                    }
+                    heard.note(notice);
                 }
                 answered = &mut answer => break answered,
                 signal = stopping(signals) => {
@@ -249,6 +267,7 @@ impl Caller<'_> {
         &self,
         answer: &Value,
         goes_on: bool,
+        heard: &Heard,
         follower: &mut Follower,
         signals: &mut mpsc::Receiver<Signal>,
     ) -> Result<ExitCode, Failure> {
@@ -256,6 +275,9 @@ impl Caller<'_> {
         let id = self.participant.id();
         let mut reader =
             self.show(&answer_line(operation, answer.clone(), goes_on, &recipe, id))?;
+        if heard.is_idle && reader == Reader::There {
+            reader = self.tell(&Notice::Idle)?;
+        }
         let mut unread = pin!(stdout::until_unread());
         while reader == Reader::There {
             // All are cancel-safe: notices and signals stay queued, and a reader that has gone does not come

@@ -112,9 +112,9 @@ impl std::fmt::Debug for Shared {
 
 impl Line {
     /// Notes that the participant has left the line, if it does not own the contender any more with which it
-    /// stood there.
-    pub(super) fn settle_waiting(&self, owns: impl Fn(&str) -> bool) {
-        self.shared().standing.waiting.take_if(|waiting| !owns(waiting));
+    /// stood there. Answers whether that is so and was not known.
+    pub(super) fn settle_waiting(&self, owns: impl Fn(&str) -> bool) -> bool {
+        self.shared().standing.waiting.take_if(|waiting| !owns(waiting)).is_some()
     }
 
     pub(crate) fn tell(&self, notice: Notice) {
@@ -424,6 +424,16 @@ mod tests {
         line.tell(Notice::Held(Held { path: "/a".into(), fence: 1 }));
         line.tell(Notice::Released { path: "/a".into() });
         assert_eq!(line.standing().waiting, None);
+    }
+
+    #[test]
+    fn a_place_in_line_is_left_when_its_contender_is_owned_no_more_and_once() {
+        let line = Line::default();
+        assert!(!line.settle_waiting(|_| false), "it stood in no line");
+        line.tell(Notice::Waiting { path: "/a".into() });
+        assert!(!line.settle_waiting(|path| path == "/a"));
+        assert!(line.settle_waiting(|path| path != "/a"));
+        assert!(!line.settle_waiting(|_| false));
     }
 
     #[tokio::test]

@@ -147,8 +147,8 @@ impl Task {
             meanwhile.await
         };
         self.settle_waiting();
-        if matches!(woken, Ok(Ok(()))) && !instance.has_watches() && !self.seat.has_claim() {
-            self.line.tell(Notice::Idle);
+        if matches!(woken, Ok(Ok(()))) {
+            self.tell_if_idle(instance);
         }
         match woken {
             Ok(woken) => woken.map_err(failed),
@@ -178,7 +178,7 @@ impl Task {
             meanwhile.await
         };
         // Before the answer: who hears it may look at once.
-        self.settle_waiting();
+        let has_left_the_line = self.settle_waiting();
         let value = match attended {
             Ok(Ok(guest::Answer::Ok(value))) => Ok(value),
             Ok(Ok(guest::Answer::Err(error))) => Err(error),
@@ -194,6 +194,10 @@ impl Task {
                 return Err(dropped.ending(instance, call.arguments.operation()));
             }
         };
+        if has_left_the_line {
+            // Who was told that it waits, and is not the caller, would take it for a waiter for ever.
+            self.tell_if_idle(instance);
+        }
         self.answer(instance, &call, reply, value, before.as_ref())
     }
 
@@ -228,9 +232,17 @@ impl Task {
         Ok(())
     }
 
-    /// A component that gave its place in line up without having held anything has told nobody.
-    fn settle_waiting(&self) {
-        self.line.settle_waiting(|path| self.seat.owns(path));
+    /// A component that gave its place in line up without having held anything has told nobody. Answers
+    /// whether it did so just now.
+    fn settle_waiting(&self) -> bool {
+        self.line.settle_waiting(|path| self.seat.owns(path))
+    }
+
+    /// Tells that nothing comes of the participant any more, unless it holds something or may be woken.
+    fn tell_if_idle(&self, instance: &mut Instance) {
+        if !instance.has_watches() && !self.seat.has_claim() {
+            self.line.tell(Notice::Idle);
+        }
     }
 
     /// Why the session is no more. Where it has not said so yet, its local deadline has passed.

@@ -268,7 +268,9 @@ async fn doubts(record: &mut Record<'_>, proxy: &Proxy, everybody: &mut Heard) -
     record.ask("GET", "/readyz", Value::Null, 503).await?;
     record.ask("POST", JOIN, acquire(), 503).await?;
     // All of this was told to those who follow everybody.
-    for event in ["recipe-event", "leaving", "released", "lost", "suspended", "resumed", "lost"] {
+    for event in
+        ["idle", "recipe-event", "leaving", "released", "lost", "suspended", "resumed", "lost"]
+    {
         record.hear(everybody, event).await?;
     }
     Ok(())

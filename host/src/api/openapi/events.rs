@@ -212,9 +212,9 @@ fn plain(name: &str) -> Value {
             event(name, words, [("path", text("The claim's znode."))])
         }
         "idle" => {
-            let words = "The participant holds nothing, and its module waits for nothing any more, though \
-                         what it was called for went on by itself: nothing comes of it unless an operation \
-                         is called.";
+            let words = "The participant holds nothing, and its module waits for nothing any more: nothing \
+                         comes of it unless an operation is called. A call that stood in line is over, or \
+                         what went on by itself.";
             event(name, words, [])
         }
         "leaving" => {
