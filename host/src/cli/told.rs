@@ -42,7 +42,8 @@ pub(super) fn in_words(told: &Told) -> Option<String> {
         Event::TimedOut => format!("{operation} did not answer within its timeout"),
         Event::Suspended => SUSPENDED.to_owned(),
         Event::Resumed => RESUMED.to_owned(),
-        Event::Released { path } => format!("released {path}"),
+        // Its znode may still stand.
+        Event::Released { path } => format!("giving up {path}"),
         Event::Idle => IDLE.to_owned(),
         Event::Leaving { message } => with("asked to end", message),
         Event::Lost(loss) => with("lost", &loss.message),

@@ -62,7 +62,7 @@ pub enum Event {
     Suspended,
     /// The doubt is over.
     Resumed,
-    /// The module gives the claim up.
+    /// The module gives the claim up. The claim's znode may still stand.
     Released {
         /// The claim's znode.
         #[serde(default)]

@@ -1,8 +1,12 @@
 //! What a component has claimed, and how the followers learn that it gives it up.
 //!
-//! They are told when the write that does it is answered: a write that is refused gives nothing up.
-//! But where something depends on the claim, such as a command, that has to end before the znodes
-//! go, for somebody else may hold them then. It ends when it is told, so then it is told before.
+//! Of a `release` they are told before it is sent: once the znode is gone, another may hold. Of other
+//! writes they are told when these are answered: a write that is refused gives nothing up. But where
+//! something depends on the claim, such as a command, that has to end before the znodes go, for somebody
+//! else may hold them then. It ends when it is told, so then it is told before.
+//!
+//! So who hears that a claim is given up knows that nothing may be done under it any more, and not that
+//! its znodes are gone.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -193,6 +197,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
+    use crate::guest::bindings::wok::recipe::participant::Host as _;
     use crate::guest::limits::Limits;
     use crate::guest::state::tests::state;
     use crate::guest::surroundings::LogLevel;
@@ -222,6 +227,22 @@ mod tests {
         }
         fn emit(&self, _: &str, _: Vec<(String, String)>) {}
         fn log(&self, _: LogLevel, _: &str) {}
+    }
+
+    #[tokio::test]
+    async fn a_release_is_told_before_the_znode_can_be_gone() {
+        let stand_in = StandIn::open();
+        let seat = Arc::new(stand_in.seat(SeatLimits::default()));
+        let path = hold(&seat).await;
+        let held = seat.held().unwrap();
+        let heard = Arc::new(Heard::default());
+        let mut state = state(&seat, heard.clone(), Limits::default());
+        state.claimed(vec![path.clone()], held.fence, &[]);
+        assert_eq!(heard.take(), ["held"]);
+        let own = state.surroundings.mount.strip(&path).unwrap();
+        assert!(state.release(own).now_or_never().is_none(), "it is not answered");
+        assert_eq!(heard.take(), ["released"]);
+        assert!(seat.still_holds(&path), "its deletion was not even sent");
     }
 
     #[tokio::test]

@@ -86,7 +86,10 @@ pub enum Notice {
     },
     /// It holds a claim, or one more znode of its claim.
     Held(Held),
-    /// It gave a claim up of its own will.
+    /// It gives a claim up of its own will: nothing may be done under the claim any more. The znode may still
+    /// stand, for a release is told before it is sent. [`Ended`](Notice::Ended) says that it is gone, and so
+    /// does the answer to the operation that gave the claim up. A claim that could not be given up is told as
+    /// [`Held`](Notice::Held) again.
     Released {
         /// The claim's znode.
         path: String,

@@ -208,7 +208,10 @@ fn plain(name: &str) -> Value {
         }
         "resumed" => dated(event(name, "The doubt is over; what is held is still held.", [])),
         "released" => {
-            let words = "The participant gave a claim up of its own will.";
+            let words = "The participant gives a claim up of its own will: nobody may act under it any more. \
+                         Its znode may still stand. That it is gone is said by the answer to the \
+                         operation that gave the claim up, and by `ended`. If it is not deleted after \
+                         all, `held` follows.";
             event(name, words, [("path", text("The claim's znode."))])
         }
         "idle" => {
