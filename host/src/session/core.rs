@@ -134,8 +134,8 @@ impl Core {
     }
 
     /// Whether the session has to be given up: what is held may not be held any more. A session of
-    /// which nothing is held is given up by the ensemble alone, so that those in line keep their
-    /// places while it elects a leader.
+    /// which nothing is held is given up by the ensemble, or by a client that has found no server for much
+    /// longer than the timeout, so that those in line keep their places while the ensemble elects a leader.
     pub(super) fn is_overdue(&self) -> bool {
         let contact = self.contact();
         contact.has_claims() && self.now() >= contact.deadline()
@@ -238,7 +238,7 @@ impl Core {
 
     /// Completes when the session is lost and nothing can be left of what depended on its claims. This host
     /// tells of a loss at its deadline, and then a command or an app has the margin to end. With any other
-    /// loss the ensemble has ended the session already.
+    /// loss the ensemble has ended the session already, or nothing is held.
     pub(super) async fn until_spent(&self) {
         self.lost.cancelled().await;
         let loss = *self.state.borrow();

@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
+use wok_embedded::protocol::ErrorCode;
 
 use super::chance::Chance;
 use super::frames::{self, Armed, Incoming, Rearmed};
@@ -224,6 +225,7 @@ impl Inner {
                 self.state().see(zxid);
                 self.fire(event, &path);
             }
+            Ok(Incoming::Reply { error: Some(ErrorCode::SessionExpired), .. }) => self.expired(),
             Ok(Incoming::Reply { xid, zxid, error, body }) => {
                 let mut state = self.state();
                 state.see(zxid);
@@ -289,6 +291,22 @@ impl Inner {
         self.state().watches.entry(key.clone()).or_default().push(fire);
         let disarm = Disarm { client: self.me.clone(), key };
         Watch::new(wait(Waiting { fired, _disarm: disarm }).boxed())
+    }
+
+    /// A server answered a request for a session that is over. zookeeper-client ends the session at once,
+    /// and does not connect again to be told so.
+    fn expired(&self) {
+        let mut state = self.state();
+        if let Some(link) = state.link.take() {
+            self.network.close(link);
+        }
+        let pending = std::mem::take(&mut state.pending);
+        drop(state);
+        for Pending { request, answer, .. } in pending {
+            // Who closes the session has what it asked for. The caller may have gone.
+            answer.send(request.map_or(Ok(Reply::Synced), |_| Err(Failure::SessionLost))).ok();
+        }
+        self.connection.send_replace(Connection::Over(Ending::Expired));
     }
 
     /// Fails what is unanswered, as nobody knows what became of it.

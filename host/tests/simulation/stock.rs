@@ -258,6 +258,14 @@ fn who_moves_as_its_turn_comes_takes_no_permit_too_many() {
     assert_eq!(verdict.violations, []);
 }
 
+/// Found by seed 30,042,516: a reply, and no new connection, tells a host that its session has expired. The
+/// session is over with that reply, and a host call that waits for contact has an end.
+#[test]
+fn who_is_told_by_a_reply_that_the_session_expired_waits_for_contact_no_longer() {
+    let verdict = played("queue", include_str!("expired_by_a_reply.toml"));
+    assert_eq!(verdict.violations, []);
+}
+
 /// Found by seed 607,893: a host comes back after a pause of almost its session timeout and asks for
 /// contact, and what the leader sends does not come to the host's server any more, its pings among it. What
 /// the host asks for next comes to the leader nevertheless, and is answered when the leader has ended the
