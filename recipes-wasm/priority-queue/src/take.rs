@@ -1,10 +1,11 @@
 //! Takes items.
 
+use wok_sdk::participant::{self, Level, log};
 use wok_sdk::zookeeper::{
     CreateMode, CreateRequest, Error, MultiError, SetDataRequest, VersionRequest, Write, multi,
     wait,
 };
-use wok_sdk::{Named, Own, participant};
+use wok_sdk::{Named, Own};
 
 use crate::decide::{Verdict, verdict};
 use crate::held::{Held, Item};
@@ -276,7 +277,13 @@ fn bury(item: &Read) -> Result<(), Error> {
                     (2, error) => return Err(error),
                     // Somebody has it, or it is gone.
                     (_, Error::NodeExists | Error::NoNode | Error::BadVersion) => return Ok(()),
-                    (_, error) => return Err(error),
+                    // It keeps nobody from the others.
+                    (1, Error::NotEmpty) => {
+                        let why = " has children, so it cannot become a dead letter: delete them";
+                        log(Level::Warn, &[&place::item(&item.name), why].concat());
+                        return Ok(());
+                    }
+                    (_, error) => return Err(place::in_the_way(&item.name, error)),
                 }
             }
             Err(MultiError { index: None, error }) => return Err(error),

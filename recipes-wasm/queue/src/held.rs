@@ -63,15 +63,19 @@ impl Held {
                     self.forget();
                     return done;
                 }
-                Err(MultiError { index, error: error @ (Error::NoNode | Error::BadVersion) }) => {
+                Err(MultiError {
+                    index,
+                    error: error @ (Error::NoNode | Error::BadVersion | Error::NotEmpty),
+                }) => {
                     let part = index.and_then(|index| about.get(index as usize).copied().flatten());
-                    let Some(is_kept) = part.and_then(|number| kept.get_mut(number)) else {
+                    let named = part.and_then(|it| Some((self.items.get(it)?, kept.get_mut(it)?)));
+                    let Some((item, is_kept)) = named else {
                         // A claim is gone, and with it all of them: what is left is given back.
                         return Err(error);
                     };
-                    // It has gone, or another client has written to it. The others are done.
+                    // It has gone, or another client has written to it or below it. The others are done.
                     *is_kept = true;
-                    done = answer(done, error);
+                    done = answer(done, place::stays(item.name(), error));
                 }
                 Err(MultiError { error, .. }) => return Err(error),
             }
@@ -134,7 +138,7 @@ pub(crate) fn ack_for(name: &str, fence: Fence) -> Result<(), Error> {
             Ok(()) => return Ok(()),
             // The claim is another one, or none, or somebody has written to the item.
             Err(Unmade::Part(_, Error::NoNode | Error::BadVersion)) => {}
-            Err(unmade) => return Err(unmade.error()),
+            Err(unmade) => return Err(place::stays(name, unmade.error())),
         }
     }
 }

@@ -25,17 +25,26 @@ pub(crate) fn item(name: &str) -> String {
 /// Adds the item's name to an error of the server's that keeps the item from being taken: an operator has
 /// to know which item keeps consumers from all the others.
 pub(crate) fn in_the_way(name: &str, error: Error) -> Error {
+    cannot("be taken", name, error)
+}
+
+/// The same for one that was taken, and is not done because it stays.
+pub(crate) fn stays(name: &str, error: Error) -> Error {
+    cannot("be removed", name, error)
+}
+
+fn cannot(what: &str, name: &str, error: Error) -> Error {
     let why = match error {
         Error::NoAuth => {
             "its ACL does not let this participant take it: change the ACL, or delete it"
         }
         Error::NotEmpty => "it has children, and an item has none: delete them",
         Error::OverLimit(text) => {
-            return Error::OverLimit([&item(name), " cannot be taken: ", &text].concat());
+            return Error::OverLimit([&item(name), " cannot ", what, ": ", &text].concat());
         }
         other => return other,
     };
-    Error::Other([&item(name), " cannot be taken: ", why].concat())
+    Error::Other([&item(name), " cannot ", what, ": ", why].concat())
 }
 
 /// The path of its claim.

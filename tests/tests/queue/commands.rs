@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use wok_tests::admin::Admin;
 use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal, wok_binary};
+use wok_tests::scene::Scene;
 use wok_tests::stock::Stock;
 use wok_tests::zookeeper;
 
@@ -121,6 +122,41 @@ async fn an_item_that_is_in_the_way_is_named() -> Result<()> {
         ended.stderr.contains(&format!("{item} cannot be taken: it has children")),
         "{ended:?}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_that_cannot_be_removed_keeps_nobody_from_the_others() -> Result<()> {
+    let queue = Scene::open("queue").await?.configured(json!({ "max-attempts": 2 }));
+    let (consumer, _follower) = queue.stock.join()?;
+    let taken = async || -> Result<Vec<Value>> {
+        let taken = queue.value(&consumer, "take-many", json!({})).await?;
+        let items = taken.as_array().context("a list")?;
+        Ok(items.iter().map(|item| item["data"].clone()).collect())
+    };
+    queue.value(&consumer, "put-all", json!({ "items": ["a", "stuck", "c"] })).await?;
+    let mut items = queue.admin.children(&format!("{}/items", queue.path)).await?;
+    items.sort_by(|one, other| one.rsplit('-').next().cmp(&other.rsplit('-').next()));
+    let stuck = format!("{}/items/{}", queue.path, items[1]);
+    queue.admin.create(&format!("{stuck}/note"), b"").await?;
+    for expected in [vec!["a", "stuck", "c"], vec!["stuck"]] {
+        assert_eq!(taken().await?, expected);
+        let refused = queue.stock.call(&consumer, "ack").await?.value.unwrap_err().to_string();
+        let told = format!("/items/{} cannot be removed: it has children", items[1]);
+        assert!(refused.contains(&told), "{refused}");
+        let left = queue.admin.children(&format!("{}/items", queue.path)).await?;
+        assert_eq!(left, items[1..2], "what is done is done");
+    }
+    // It was taken as often as it may be, and cannot become a dead letter.
+    for (data, letters) in [("next", 0), ("last", 1)] {
+        queue.value(&consumer, "put", json!({ "data": data })).await?;
+        assert_eq!(taken().await?, [data]);
+        queue.value(&consumer, "ack", json!({})).await?;
+        assert_eq!(length(&queue.path).await?.2, letters);
+        if letters == 0 {
+            queue.admin.delete(&format!("{stuck}/note")).await?;
+        }
+    }
     Ok(())
 }
 
