@@ -127,6 +127,25 @@ async fn a_worker_with_another_size_is_refused_as_long_as_others_wait() -> Resul
     Ok(())
 }
 
+#[tokio::test]
+async fn a_generation_with_foreign_data_is_named_to_those_who_wait_there() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let mount = zookeeper::unique_path();
+    let waiting = Program::wok()?
+        .args(["hold", "double-barrier", "--mount", &mount, "--connect", server.address()])
+        .args(["--config", "size=3", "enter", "--", "true"])
+        .start()?;
+    let generation = format!("{mount}/gen-1");
+    wait_for_members(&admin, &generation, 1).await?;
+    admin.set(&generation, b"foreign").await?;
+    let ended = waiting.ended().await?;
+    assert_eq!(ended.code(), Some(70), "{ended:?}");
+    let told = "the data of /gen-1 are none of a double barrier's: delete it";
+    assert!(ended.stderr.contains(told), "{ended:?}");
+    Ok(())
+}
+
 /// Members on one host, each with a session of its own through one proxy.
 struct Members {
     _directory: tempfile::TempDir,

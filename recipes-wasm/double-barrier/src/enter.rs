@@ -188,9 +188,11 @@ impl Attempt<'_> {
             if !generation.is_open() {
                 (generation, watch) = look(self.number)?.ok_or(Error::NoNode)?;
             }
-            match generation.round {
-                Some(round) if generation.version != 0 => return self.opened(own, round),
-                _ => {}
+            if generation.is_open() {
+                return match generation.round {
+                    Some(round) => self.opened(own, round),
+                    None => Err(refusal(self.number, self.size, None)),
+                };
             }
             if count(&members, self.size) != Count::Few {
                 members = self.members()?;
