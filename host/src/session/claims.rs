@@ -458,7 +458,7 @@ mod tests {
         stand_in.delete(&path);
         stand_in.fall_behind(before);
         let now = stand_in.core.now();
-        stand_in.core.contact().taken_over(now, now);
+        stand_in.core.contact().taken_over(Some(now), now);
         assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
         assert!(!seat.has_claim());
     }
@@ -470,7 +470,7 @@ mod tests {
         let path = contend(&seat, MOUNT).await.unwrap();
         stand_in.fall_behind(stand_in.snapshot());
         let now = stand_in.core.now();
-        stand_in.core.contact().taken_over(now, now);
+        stand_in.core.contact().taken_over(Some(now), now);
         let fence = seat.claim(&path).await.unwrap();
         assert_eq!(seat.held(), Some(Held { path, fence }));
     }

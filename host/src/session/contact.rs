@@ -98,8 +98,8 @@ struct Pinged {
 /// A server has taken the session over.
 #[derive(Debug, Clone, Copy)]
 struct Takeover {
-    /// It was asked to after that.
-    stood: Boottime,
+    /// It was asked to after that, where a moment is known.
+    stood: Option<Boottime>,
     /// It had done so by then.
     at: Boottime,
 }
@@ -201,14 +201,14 @@ impl Contact {
         self.timing.reminder()
     }
 
-    /// A server has taken the session over by `now`, on a connection that was asked for after `stood`. What
-    /// that server passes on from now on is behind its question whether the session is valid, by which
+    /// A server has taken the session over by `now`, on a connection that was asked for after `stood`, where
+    /// that is known. What that server passes on from now on is behind its question whether the session is valid, by which
     /// the leader hears of the session (`Leader.revalidateSession` of Apache's server, which followers and
     /// observers ask, and `ZooKeeperServer.revalidateSession` where the leader takes it over itself).
     ///
     /// That the session was accepted proves less: the answer to an older question may have come late, and a
     /// leader that is cut off answers as well.
-    pub(super) fn taken_over(&mut self, stood: Boottime, now: Boottime) {
+    pub(super) fn taken_over(&mut self, stood: Option<Boottime>, now: Boottime) {
         self.takeover = Some(Takeover { stood, at: now });
     }
 
@@ -229,6 +229,7 @@ impl Contact {
             return;
         }
         let Some(Takeover { stood, .. }) = self.takeover.take_if(is_behind) else { return };
+        let Some(stood) = stood else { return };
         // A session that may be ending may have been picked for its end just before.
         if now < self.known + self.timing.timeout() {
             self.known = self.known.max(stood);
@@ -519,7 +520,7 @@ mod tests {
         let mut contact = opened();
         contact.stand();
         beats(&mut contact, Authority::Quorum, 0, 1_600);
-        contact.taken_over(at(4_800), at(6_000));
+        contact.taken_over(Some(at(4_800)), at(6_000));
         assert_eq!(contact.since(), at(1_600), "that is no contact");
         // A leader that is cut off answers a `sync`; and what was sent before may have gone to the server
         // before this one.
@@ -532,7 +533,7 @@ mod tests {
         contact.answered(Authority::Quorum, at(7_800), at(7_800));
         assert_eq!(contact.since(), at(4_800) + UNTOLD + HEARTBEAT);
         // What is learned late brings nothing forward.
-        contact.taken_over(at(3_000), at(7_800));
+        contact.taken_over(Some(at(3_000)), at(7_800));
         contact.answered(Authority::Quorum, at(7_800), at(7_800));
         assert_eq!(contact.since(), at(4_800) + UNTOLD + HEARTBEAT);
     }
@@ -542,7 +543,7 @@ mod tests {
         for (now, expected) in [(7_999, 7_999), (8_000, 2_800)] {
             let mut contact = opened();
             contact.stand();
-            contact.taken_over(at(7_000), at(7_500));
+            contact.taken_over(Some(at(7_000)), at(7_500));
             contact.answered(Authority::Quorum, at(now), at(now));
             assert_eq!(contact.since(), at(expected), "at {now} ms");
         }

@@ -380,7 +380,7 @@ impl Core {
     /// [`Omission::AnswerAfterTakeover`] does.
     pub(super) fn believe_takeover(&self) {
         let now = self.now();
-        self.contact().taken_over(now, now);
+        self.contact().taken_over(Some(now), now);
         self.believe();
     }
 

@@ -27,7 +27,7 @@ pub enum Connection {
     /// There is one, to a server that accepts writes.
     Up {
         /// A moment at which the connection before this one still stood: this one was asked for later. None
-        /// for the connection on which the session was opened.
+        /// for the connection on which the session was opened, and where no look fell between two losses.
         stood: Option<Boottime>,
     },
     /// There is none, or to a read-only server.

@@ -45,9 +45,11 @@ async fn until_lost(core: &Arc<Core>) {
     while !core.lost().is_cancelled() {
         // All are cancel-safe: a change stays visible, a tick is only a reason to look, and the
         // heartbeats are kept across turns.
+        let mut is_news = false;
         tokio::select! {
             biased;
             changed = connection.changed() => {
+                is_news = true;
                 if changed.is_err() {
                     core.lose(SessionLoss::Closed);
                 }
@@ -55,12 +57,18 @@ async fn until_lost(core: &Arc<Core>) {
             Some(()) = under_way.next() => {}
             _ = ticks.tick() => {}
         }
-        let before = std::mem::replace(&mut seen, *connection.borrow_and_update());
+        let before = seen;
+        {
+            let current = connection.borrow_and_update();
+            // A connection that was lost and made again before anybody looked may look like the one before.
+            is_news |= current.has_changed();
+            seen = *current;
+        }
         if seen.is_up() && core.omits(Omission::ContactDeadline) {
             core.believe();
         }
-        if let Connection::Up { stood: Some(stood) } = seen
-            && seen != before
+        if let Connection::Up { stood } = seen
+            && (is_news || seen != before)
         {
             // After the look: what is sent from now on goes to that server, or to a later one.
             match core.omits(Omission::AnswerAfterTakeover) {
@@ -157,5 +165,27 @@ fn heartbeat(core: &Core) -> Request {
     match core.contact().authority() {
         Authority::Quorum => Request::no_change(),
         Authority::Leader | Authority::Server => Request::Sync(ROOT.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::session::stand_in::StandIn;
+
+    #[tokio::test]
+    async fn a_connection_that_was_made_again_before_anybody_looked_is_another_one() {
+        let stand_in = StandIn::open();
+        let mut monitor = pin!(until_lost(&stand_in.core));
+        assert_eq!(monitor.as_mut().now_or_never(), None);
+        assert!(!stand_in.core.contact().may_be_behind());
+        stand_in.disconnect();
+        stand_in.connect();
+        assert_eq!(monitor.as_mut().now_or_never(), None);
+        assert!(stand_in.core.contact().may_be_behind(), "it may be a server that is behind");
     }
 }
