@@ -196,14 +196,10 @@ impl Participant {
         self.session.deadline()
     }
 
-    /// Says, whenever it is asked, until when what is held may be relied on; none while nothing is
-    /// held. It keeps nothing of the participant alive.
+    /// Says, whenever it is asked, what [`Presence::tenure`] does. It keeps nothing of the participant alive.
     pub fn tenure(&self) -> impl Fn() -> Option<Boottime> + Send + 'static {
-        let (seat, session) = (Weak::clone(&self.seat), Arc::downgrade(&self.session));
-        move || {
-            let session = session.upgrade().filter(|_| holds(&seat))?;
-            Some(session.deadline())
-        }
+        let presence = self.presence();
+        move || presence.tenure()
     }
 
     /// The participant as others of this host see it.

@@ -85,7 +85,7 @@ async fn who_deletes_the_znode_takes_the_claim_away() -> Result<()> {
     let held = acquire(&host).await?;
     admin.delete(held.path()).await?;
     let end = within("the loss", held.lost()).await?;
-    let HeldEnd::Lost(Loss::Znode { path: lost }) = &end else { panic!("{end}") };
+    let HeldEnd::Lost(Loss::Znode { path: lost, .. }) = &end else { panic!("{end}") };
     assert_eq!(lost, held.path());
     assert!(!held.is_held() && held.remaining() == Duration::ZERO);
     // It is told as often as it is asked for.

@@ -85,7 +85,7 @@ impl Held {
 
     /// Whether it is held at this very moment, as far as anyone can know.
     pub fn is_held(&self) -> bool {
-        self.ended_by_now().is_none() && self.participant.inner().holds()
+        self.ended_by_now().is_none() && self.participant.inner().presence().tenure().is_some()
     }
 
     /// For how long it may be relied on without hearing more of ZooKeeper; nothing once it is lost. In

@@ -14,10 +14,12 @@ use crate::session::{Held, SessionLoss};
 pub enum Loss {
     /// The session is over, or cannot be relied on any more.
     Session(SessionLoss),
-    /// A znode of the claim was deleted by somebody else.
+    /// A znode of the claim was deleted, and by no operation of the participant that was waited for.
     Znode {
         /// Which.
         path: String,
+        /// Whether an operation that nobody waited for may have deleted it, and not another client.
+        may_be_own: bool,
     },
     /// The module failed while it held the claim, so the claim is given up.
     Fault(Arc<Fault>),
@@ -48,7 +50,14 @@ impl std::fmt::Display for Loss {
         match self {
             Loss::Session(loss) => loss.fmt(f),
             Loss::Fault(fault) => fault.fmt(f),
-            Loss::Znode { path } => write!(f, "{path} was deleted by another client"),
+            Loss::Znode { path, may_be_own: false } => {
+                write!(f, "{path} was deleted by another client")
+            }
+            Loss::Znode { path, may_be_own: true } => write!(
+                f,
+                "{path} is gone: an operation of this participant that nobody waited for has deleted it, or \
+                 another client"
+            ),
         }
     }
 }

@@ -53,9 +53,10 @@ impl Presence {
         seat.is_live().then_some(held)
     }
 
-    /// Until when what it holds may be relied on without hearing more; none while nothing is held.
+    /// Until when what it holds may be relied on without hearing more; none while nothing is held, or while
+    /// nobody knows whether it is.
     pub fn tenure(&self) -> Option<Boottime> {
-        let seat = self.seat.upgrade().filter(|seat| seat.has_claim() && seat.is_live())?;
+        let seat = self.seat.upgrade().filter(|seat| seat.is_relied_on())?;
         Some(seat.deadline())
     }
 

@@ -96,7 +96,7 @@ impl Task {
             };
             let outcome = match happening {
                 Happening::SessionLost(loss) => return Ending::Lost(Loss::Session(loss)),
-                Happening::ClaimLost(path) => return Ending::Lost(Loss::Znode { path }),
+                Happening::ClaimLost(path) => return Ending::Lost(loss_of(&self.seat, path)),
                 Happening::Leave => return Ending::Left,
                 Happening::Fired => self.wake(instance, &mut waiting).await,
                 // Its time passed while the component was being woken.
@@ -162,7 +162,15 @@ impl Task {
         let before = self.seat.held();
         self.scope.begin();
         let attended = {
-            let answer = pin!(instance.call(&call.arguments));
+            let (seat, scope) = (&self.seat, &self.scope);
+            let answer = pin!(async {
+                // A component answers by what it remembers, so it is not asked while that may be over. Boxed,
+                // as it is rare: a future has room for every branch.
+                if seat.is_in_question() && !Box::pin(is_settled(seat, scope)).await {
+                    return Ok(guest::Answer::Err("cancelled".into()));
+                }
+                instance.call(&call.arguments).await
+            });
             let withdrawn = pin!(call.until_withdrawn(&mut reply));
             let lost = pin!(losses(&mut self.state, &self.seat, &self.line));
             let meanwhile = Meanwhile {
@@ -440,12 +448,26 @@ where
     }
 }
 
+/// Waits until it is known that what is held is held. False if the operation is cancelled before.
+async fn is_settled(seat: &Seat, scope: &OperationScope) -> bool {
+    // Cancel-safe, both: they are states.
+    tokio::select! {
+        biased;
+        () = scope.cancelled() => false,
+        () = seat.until_unquestioned() => true,
+    }
+}
+
 async fn losses(state: &mut watch::Receiver<SessionState>, seat: &Seat, line: &Line) -> Loss {
     tokio::select! {
         biased;
         loss = until_session_lost(state, line) => Loss::Session(loss),
-        path = seat.until_claim_lost() => Loss::Znode { path },
+        path = seat.until_claim_lost() => loss_of(seat, path),
     }
+}
+
+fn loss_of(seat: &Seat, path: String) -> Loss {
+    Loss::Znode { path, may_be_own: seat.may_have_given_up() }
 }
 
 /// Tells the follower of doubt and its end, and completes when the session is lost.

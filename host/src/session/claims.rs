@@ -1,7 +1,8 @@
-//! Claims: what a participant holds. `claims/loss.rs` has how it learns that it holds it no more, and
-//! `claims/release.rs` how it gives it up.
+//! Claims: what a participant holds. `claims/loss.rs` has how it learns that it holds it no more,
+//! `claims/release.rs` how it gives it up, and `claims/question.rs` how it learns whether it has.
 
 mod loss;
+mod question;
 mod release;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use super::tickets::GivingUp;
 use super::watch::{Event, Watch};
 use crate::clock::Boottime;
 
+use self::question::Question;
 pub use self::release::Released;
 
 /// A fencing token: the `czxid` of a claim's znode.
@@ -65,6 +67,8 @@ struct Part {
     /// will be heard. The event may come late, so as long as there is one, a watch that has not fired says
     /// nothing of the znode.
     unanswered_deletions: usize,
+    /// A look that tells whether they were carried out, where nobody waits for them.
+    question: Option<Question>,
     /// Its release was not waited for: it goes when nothing depends on the claim any more.
     is_left: bool,
     claimed: Claimed,
@@ -82,6 +86,7 @@ impl Part {
             claim,
             ending: None,
             unanswered_deletions: 0,
+            question: None,
             is_left: false,
             claimed,
             unwatched: None,
@@ -110,6 +115,8 @@ pub(super) struct Claims {
     taken: u64,
     /// Whether the participant ends: nothing more may depend on what it holds.
     is_closed: bool,
+    /// A part was lost of which a deletion by this participant was sent and not answered.
+    may_be_own_doing: bool,
     /// A part was lost: what is left of the claim is not held any more.
     is_forfeit: bool,
 }

@@ -367,6 +367,14 @@ pub(crate) async fn hold(seat: &Seat) -> String {
     path
 }
 
+/// Has the participant send a deletion of the claimed znode that nobody waits for, and that the server does
+/// not carry out.
+pub(crate) fn withdraw_deletion(stand_in: &StandIn, seat: &Seat, path: &str) {
+    stand_in.hold_writes_up();
+    let writes = vec![Write::Delete { path: path.to_owned(), version: None }];
+    assert!(seat.multi(writes, &[]).now_or_never().is_none());
+}
+
 /// The path of that name below the mount.
 pub(super) fn at(name: &str) -> String {
     child(MOUNT, name)

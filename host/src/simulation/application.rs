@@ -240,7 +240,8 @@ impl Running {
         loop {
             // Asked in this very moment, as an application that relies on a claim must.
             let fence = joined.beliefs.fence();
-            let Some(fence) = fence.filter(|_| joined.participant.holds()) else { return };
+            let is_relied_on = joined.participant.presence().tenure().is_some();
+            let Some(fence) = fence.filter(|_| is_relied_on) else { return };
             self.world.write(joined.id, fence);
             if Instant::now() >= until {
                 return;

@@ -1,9 +1,20 @@
-//! The program of `examples/served-index`: it goes on as a reader, and its command goes on with it.
+//! The program of `examples/served-index`: it goes on as a reader, and its command goes on with it. And what
+//! becomes of a writer that nobody knows to be one.
+
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use wok::participant::{Call, CallError, Ending, Loss, Notice};
 use wok_tests::admin::Admin;
+use wok_tests::frames::Opcode;
 use wok_tests::guide::play_example_program;
+use wok_tests::patience::{eventually, within};
 use wok_tests::process::{OrderFile, Program, Running, Signal, Stream};
+use wok_tests::proxy::{Action, Match};
+use wok_tests::scene::Scene;
 use wok_tests::zookeeper;
 
 use super::commands::hold;
@@ -101,4 +112,55 @@ async fn readers_that_wait_are_let_in_by_a_downgrade() -> Result<()> {
 #[tokio::test]
 async fn the_example_does_what_its_page_says() -> Result<()> {
     play_example_program("served-index", env!("CARGO_BIN_EXE_served-index")).await
+}
+
+#[tokio::test]
+async fn who_withdraws_a_downgrade_does_not_hear_that_it_writes_while_others_may_read() -> Result<()>
+{
+    let lock = Scene::open("read-write-lock").await?;
+    let (writer, mut follower) = lock.stock.join()?;
+    lock.value(&writer, "acquire-write", json!({})).await?;
+    assert!(writer.presence().tenure().is_some());
+    let downgrade = lock.proxy.inject(Match::opcode(Opcode::Multi), Action::StallReplies);
+    let withdrawn = CancellationToken::new();
+    let call = Call {
+        arguments: lock.stock.arguments("downgrade", &json!({}))?,
+        deadline: None,
+        withdrawn: Some(withdrawn.clone()),
+    };
+    let withdrawing = async {
+        eventually("the downgrade", async || Ok(downgrade.has_struck().then_some(()))).await?;
+        withdrawn.cancel();
+        Ok::<_, anyhow::Error>(())
+    };
+    let (answer, sent) =
+        tokio::join!(within("the downgrade's answer", writer.call(call)), withdrawing);
+    sent?;
+    assert_eq!(answer?, Err(CallError::Cancelled));
+    assert_eq!(writer.presence().tenure(), None, "nobody knows whether it writes");
+    // The server has carried it out, so others read.
+    let reader = hold(&lock.path, "acquire-read", "true").await?;
+    assert_eq!(reader.ended().await?.code(), Some(0));
+    assert_eq!(writer.presence().tenure(), None);
+    let again = Call {
+        arguments: lock.stock.arguments("acquire-write", &json!({}))?,
+        deadline: Some(Instant::now() + Duration::from_millis(100)),
+        withdrawn: None,
+    };
+    let answer = within("another answer", writer.call(again)).await?;
+    assert!(matches!(answer, Err(CallError::Cancelled | CallError::Ended)), "{answer:?}");
+    lock.proxy.release();
+    let ending = within("the writer's end", async {
+        loop {
+            if let Some(Notice::Ended(ending)) = follower.next().await {
+                return ending;
+            }
+        }
+    })
+    .await?;
+    // On a slow machine the session may be over by then.
+    let is_told =
+        matches!(ending, Ending::Lost(Loss::Znode { may_be_own: true, .. } | Loss::Session(_)));
+    assert!(is_told, "{ending:?}");
+    Ok(())
 }

@@ -18,8 +18,16 @@ impl Seat {
     /// Nothing is lost; call it again.
     pub async fn until_claim_lost(&self) -> String {
         let (path, czxid) = self.next_loss().await;
+        let may_be_own = self.part_of(&path, czxid, |part| part.may_be_gone());
+        self.claims().may_be_own_doing = may_be_own == Some(true);
         self.end_claim(&path, Some(czxid));
         path
+    }
+
+    /// Whether what was lost last may have been deleted by this participant, by a request that nobody waited
+    /// for.
+    pub fn may_have_given_up(&self) -> bool {
+        self.claims().may_be_own_doing
     }
 
     /// The claim is lost with one of its znodes. The others stand until nothing depends on them, and
@@ -95,6 +103,7 @@ impl Seat {
     fn poll_parts(&self, cx: &mut Context<'_>) -> Poll<(String, i64, Event)> {
         let mut first = Poll::Pending;
         for part in &mut self.claims().parts {
+            part.poll_question(cx);
             let fired = part.watch.poll_fired(cx);
             if let (Poll::Ready(event), None, Poll::Pending) = (fired, part.ending, &first) {
                 first = Poll::Ready((part.path.clone(), part.czxid, event));

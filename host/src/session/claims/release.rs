@@ -204,10 +204,13 @@ impl Seat {
     }
 
     /// Nobody waits for the deletion any more: it was refused or not sent, or its outcome is open, and then
-    /// the znode's watch tells if the claim is lost.
+    /// a look at the znode tells whether the claim stands.
     pub(in crate::session) fn deletion_over(&self, path: &str) {
         if let Some(part) = self.claims().part(path) {
             part.ending = None;
+            if part.is_in_question() {
+                part.put_in_question(&self.core);
+            }
         }
         self.claims_changed.notify_one();
     }
@@ -244,7 +247,7 @@ mod tests {
     use crate::session::failure::Refusal;
     use crate::session::request::{CreateMode, Write};
     use crate::session::seat::SeatLimits;
-    use crate::session::stand_in::{StandIn, at, hold};
+    use crate::session::stand_in::{StandIn, at, hold, withdraw_deletion};
 
     #[tokio::test]
     async fn a_release_in_a_hurry_does_not_wait_for_what_depends_on_the_claim_which_goes_behind_that()
@@ -312,13 +315,6 @@ mod tests {
         assert!(seat.depend(&held).is_none());
         assert_eq!(seat.sight(&znode), Sight::None, "another's may have its name by now");
         assert!(seat.has_claim() && stand_in.tree() == [path]);
-    }
-
-    /// Has the participant send a deletion of the claimed znode that nobody waits for.
-    fn withdraw_deletion(stand_in: &StandIn, seat: &Seat, path: &str) {
-        stand_in.hold_writes_up();
-        let writes = vec![Write::Delete { path: path.to_owned(), version: None }];
-        assert!(pin!(seat.multi(writes, &[])).now_or_never().is_none());
     }
 
     #[tokio::test]
