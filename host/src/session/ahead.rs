@@ -4,6 +4,8 @@
 //! sees what the znode's owner wrote there, which by custom is who the owner is. A participant goes with
 //! its session, so a znode that stays is nobody: a directory whose data are a setting, for instance.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use super::request::Stat;
 
 /// Most characters of an owner's text that are kept: it is told to people, and anybody may have
@@ -34,6 +36,55 @@ impl Ahead {
     }
 }
 
+/// The one whom a participant waits behind, for as long as it watches that one's znode.
+///
+/// Who has become the first in line may watch something else from then on, as the first consumer of a
+/// queue watches the list of items. So the end of the watch has to forget the znode: no later read may.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AheadSlot(Arc<Mutex<Watched>>);
+
+#[derive(Debug, Default)]
+struct Watched {
+    ahead: Option<Ahead>,
+    /// Counts the watches, so that one that ends forgets nothing that a later one has noted.
+    number: u64,
+}
+
+impl AheadSlot {
+    pub(super) fn get(&self) -> Option<Ahead> {
+        self.watched().ahead.clone()
+    }
+
+    /// Notes whose znode is watched from now on; nobody's, if it is none. Goes with the watch.
+    pub(super) fn note(&self, ahead: Option<Ahead>) -> Noted {
+        let mut watched = self.watched();
+        watched.ahead = ahead;
+        watched.number += 1;
+        Noted { slot: self.clone(), number: watched.number }
+    }
+
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A watch on the znode ahead. When it is dropped, because the watch has fired or nobody holds it any
+/// more, the slot forgets the znode.
+#[derive(Debug)]
+pub(super) struct Noted {
+    slot: AheadSlot,
+    number: u64,
+}
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        let mut watched = self.slot.watched();
+        if watched.number == self.number {
+            watched.ahead = None;
+        }
+    }
+}
+
 fn is_line_break(character: char) -> bool {
     matches!(character, '\n' | '\r')
 }
@@ -41,6 +92,10 @@ fn is_line_break(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::request::{Request, Watching};
+    use crate::session::seat::{Seat, SeatLimits};
+    use crate::session::stand_in::{MOUNT, StandIn, contend};
+    use crate::session::watch::{Event, Watch};
 
     #[track_caller]
     fn owner(data: &[u8]) -> Option<String> {
@@ -67,5 +122,32 @@ mod tests {
     fn nobody_is_ahead_with_a_znode_that_is_not_ephemeral() {
         assert_eq!(Ahead::of("/leases", b"\0\0\0\x02", &Stat::default()), None);
         assert_eq!(Ahead::of("/barrier", b"ann pid 7", &Stat::default()), None);
+    }
+
+    async fn watch(seat: &Seat, path: &str) -> Watch {
+        let read = Request::GetData(path.to_owned(), Watching::Yes);
+        let (_, _, watch) = seat.submit(read).await.unwrap().data().unwrap();
+        watch.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_participant_waits_behind_a_znode_for_as_long_as_it_watches_that() {
+        let stand_in = StandIn::open();
+        let (first, second) =
+            (stand_in.seat(SeatLimits::default()), stand_in.seat(SeatLimits::default()));
+        let path = contend(&first, MOUNT).await.unwrap();
+        let behind = || second.ahead().map(|ahead| ahead.path);
+        assert_eq!(behind(), None);
+        let earlier = watch(&second, &path).await;
+        let later = watch(&second, &path).await;
+        drop(earlier);
+        assert_eq!(behind().as_ref(), Some(&path), "the later one stands");
+        drop(later);
+        assert_eq!(behind(), None);
+        let watching = watch(&second, &path).await;
+        assert_eq!(behind().as_ref(), Some(&path));
+        stand_in.delete(&path);
+        assert_eq!(watching.fired(), Some(Event::Deleted));
+        assert_eq!(behind(), None, "it is the first in line by now, and watches no znode");
     }
 }

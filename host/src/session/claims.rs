@@ -296,7 +296,7 @@ impl Seat {
         let (core, kin, path) = (Arc::clone(&self.core), self.kin, path.to_owned());
         let fired = async move {
             let read = Request::GetData(path.clone(), Watching::Yes);
-            match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply)) {
+            match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply, None)) {
                 Ok(Reply::Data(_, stat, Some(mut watch))) if stat.czxid == czxid => {
                     watch.note_claim(kin);
                     core.deletions().settle();

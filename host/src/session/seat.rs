@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::task::TaskTracker;
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, AheadSlot, Noted};
 use super::bounds::PIPELINE;
 use super::budget::{Account, Charge};
 use super::claims::Claims;
@@ -75,7 +75,7 @@ pub struct Seat {
     /// The janitor's work for this participant.
     clean_up: TaskTracker,
     /// Whose the last znode is that was read with a watch and is not this participant's own.
-    ahead: Mutex<Option<Ahead>>,
+    ahead: AheadSlot,
 }
 
 impl Seat {
@@ -93,7 +93,7 @@ impl Seat {
             claims_changed: Notify::new(),
             dependents: Dependents::default(),
             clean_up: TaskTracker::new(),
-            ahead: Mutex::default(),
+            ahead: AheadSlot::default(),
         })
     }
 
@@ -146,12 +146,13 @@ impl Seat {
 
     /// Ties a watch to what it costs.
     pub(super) fn paid(&self, path: &str, charge: Charge, reply: Reply) -> Reply {
-        if let Reply::Data(data, stat, Some(_)) = &reply
-            && self.ledger().find(path).is_none()
-        {
-            *self.ahead_slot() = Ahead::of(path, data, stat);
-        }
-        paid(&self.core, path, charge, reply)
+        let ahead = match &reply {
+            Reply::Data(data, stat, Some(_)) if !self.owns(path) => {
+                Some(self.ahead.note(Ahead::of(path, data, stat)))
+            }
+            _ => None,
+        };
+        paid(&self.core, path, charge, reply, ahead)
     }
 
     /// Whether the znode at `path` is an ephemeral one of this participant's, as far as the host knows.
@@ -160,13 +161,10 @@ impl Seat {
     }
 
     /// The last of another's znodes that this participant read with a watch: while it stands in line,
-    /// whom it waits behind. None once it has read a znode that way which is nobody's.
+    /// whom it waits behind. None once that watch has fired or is dropped, or once it has read a znode
+    /// that way which is nobody's.
     pub fn ahead(&self) -> Option<Ahead> {
-        self.ahead_slot().clone()
-    }
-
-    fn ahead_slot(&self) -> MutexGuard<'_, Option<Ahead>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ahead.get()
     }
 
     /// Reads a znode's data and watches it.
@@ -336,14 +334,23 @@ impl Seat {
     }
 }
 
-/// Ties a watch to what it costs, and notes those that a claim could share.
-pub(super) fn paid(core: &Arc<Core>, path: &str, charge: Charge, reply: Reply) -> Reply {
-    let tied = |watch: Watch, charge: Charge, stat: Option<&Stat>| {
+/// Ties a watch to what it costs and to what is noted of it, and notes those that a claim could share.
+pub(super) fn paid(
+    core: &Arc<Core>,
+    path: &str,
+    charge: Charge,
+    reply: Reply,
+    ahead: Option<Noted>,
+) -> Reply {
+    let tied = move |watch: Watch, charge: Charge, stat: Option<&Stat>| {
         let is_ours = stat.is_some_and(|stat| stat.ephemeral_owner == core.id());
-        let watch = match is_ours {
-            true => watch.paid(charge, tell_deletions(core, path)),
-            false => watch.paid(charge, drop),
-        };
+        let tell = is_ours.then(|| tell_deletions(core, path));
+        let watch = watch.paid(charge, move |event| {
+            drop(ahead);
+            if let Some(tell) = tell {
+                tell(event);
+            }
+        });
         if let Some(stat) = stat {
             core.watched().note(path, stat.czxid, &watch);
         }
