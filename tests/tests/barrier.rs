@@ -214,7 +214,7 @@ async fn a_znode_with_children_is_not_lowered_and_the_children_stay() -> Result<
     check(&call(&path, &["raise"]).await?, r#"{"was-up":""}"#);
     let refused = call(&path, &["lower"]).await?;
     assert_eq!((refused.code(), refused.stdout.as_str()), (Some(70), ""), "{refused:?}");
-    assert!(refused.stderr.contains("not-empty"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("not-empty: the znode there"), "{}", refused.stderr);
     assert_eq!(admin.children(&path).await?, ["somebody-elses"]);
     Ok(())
 }

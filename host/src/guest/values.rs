@@ -56,6 +56,9 @@ fn meaning(case: &str) -> Option<&'static str> {
     Some(match case {
         "no-node" => "a znode that it needs is not there, or no longer",
         "node-exists" => "a znode of that name is there already",
+        "not-empty" => {
+            "the znode there has children, which another client has created: delete them first"
+        }
         "bad-version" => "somebody has changed it meanwhile",
         "no-auth" => {
             "the ACL of a znode there does not allow it: compare the ACL (`getAcl`) with the credentials"
