@@ -360,7 +360,9 @@ async fn the_log_is_shown_and_followed() -> Result<()> {
     follower.wait_for_text("INFO").await?;
     daemon.running.signal(Signal::TERM)?;
     follower.wait_for_text("stopping").await?;
-    assert_eq!(follower.ended().await?.code(), Some(69));
+    let ended = follower.ended().await?;
+    assert_eq!(ended.code(), Some(69), "{ended:?}");
+    assert!(ended.stderr.contains("has been stopped"), "{}", ended.stderr);
     Ok(())
 }
 
@@ -372,6 +374,7 @@ async fn who_follows_all_is_told_the_ends_when_the_daemon_stops() -> Result<()> 
     daemon.running.signal(Signal::TERM)?;
     let told = events.ended().await?;
     assert_eq!(told.code(), Some(69), "{told:?}");
+    assert!(told.stderr.contains("has been stopped"), "{}", told.stderr);
     let lines: Vec<Value> =
         told.stdout.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let joined = lines.iter().rfind(|line| line["event"] == "joined").context("the holder")?;

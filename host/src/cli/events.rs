@@ -112,9 +112,8 @@ async fn follow(
     }
     match until {
         Until::ParticipantEnds if has_ended => Ok(ExitCode::SUCCESS),
-        Until::ParticipantEnds | Until::DaemonEnds => {
-            Err(ClientError::Gone { socket: client.socket().clone() }.into())
-        }
+        Until::ParticipantEnds => Err(ClientError::Gone { socket: client.socket().clone() }.into()),
+        Until::DaemonEnds => Err(ClientError::Stopped { socket: client.socket().clone() }.into()),
     }
 }
 

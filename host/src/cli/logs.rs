@@ -52,7 +52,7 @@ impl Arguments {
             match show(&client, &path, recipe.as_deref(), printer).await? {
                 // What is followed ends only with the daemon, or with who reads.
                 Reader::There if follow => {
-                    Err(ClientError::Gone { socket: client.socket().clone() }.into())
+                    Err(ClientError::Stopped { socket: client.socket().clone() }.into())
                 }
                 Reader::There | Reader::Gone => Ok(ExitCode::SUCCESS),
             }

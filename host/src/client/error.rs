@@ -67,6 +67,13 @@ pub enum ClientError {
         /// Where.
         socket: Socket,
     },
+    /// What goes on as long as the daemon does has ended in order, as a daemon ends it that is told to
+    /// stop.
+    #[error("the daemon at {socket} has been stopped")]
+    Stopped {
+        /// Where.
+        socket: Socket,
+    },
     /// The host refused.
     #[error(transparent)]
     Host(HostError),
