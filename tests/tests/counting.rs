@@ -8,9 +8,11 @@
 )]
 
 use anyhow::{Context, Result};
-use wok_tests::admin::Admin;
+use wok_tests::admin::{self, Admin};
+use wok_tests::frames::Opcode;
+use wok_tests::patience::eventually;
 use wok_tests::process::{Ended, Program};
-use wok_tests::proxy::{Match, Proxy};
+use wok_tests::proxy::{Action, Cut, Match, Proxy};
 use wok_tests::{losses, zookeeper};
 
 async fn call_at(address: &str, path: &str, arguments: &[&str]) -> Result<Ended> {
@@ -124,5 +126,34 @@ async fn an_addition_costs_a_read_and_a_multi() -> Result<()> {
     // The look at the new marker goes behind the multi; what follows is the end of its participant.
     assert_eq!(asked[..3], ["GetData", "Multi", "Exists"], "{asked:?}");
     assert_eq!(asked.last().map(String::as_str), Some("Delete"), "{asked:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_add_whose_session_ends_is_told_as_one_that_may_have_been_made() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let (path, proxy) = (zookeeper::unique_path(), Proxy::start(server.address())?);
+    check(&call(&path, &["add", "by=1"]).await?, "1");
+    proxy.inject(Match::opcode(Opcode::Multi).under(&path), Action::StallReplies);
+    let options = ["call", "counter", "--mount", &path, "--connect", proxy.address()];
+    let add = ["--session-timeout", "4s", "add", "by=1"];
+    let adding = Program::wok()?.args(options).args(add).start()?;
+    eventually("the counter to have grown", async || {
+        let (data, _) = admin.get(&path).await?.context("the counter")?;
+        Ok((data == 2_i64.to_be_bytes()).then_some(()))
+    })
+    .await?;
+    // The host must not be back before the session is over: it would look what became of the write.
+    proxy.refuse();
+    proxy.cut_all(Cut::Reset);
+    for session in proxy.sessions() {
+        // One that asked for the servers' tick may be over.
+        admin::expire(server.address(), &session).await.ok();
+    }
+    proxy.welcome();
+    let ended = adding.ended().await?;
+    assert_eq!((ended.code(), ended.stdout.as_str()), (Some(76), ""), "{ended:?}");
+    assert!(ended.stderr.contains("may have been written, so look"), "{}", ended.stderr);
     Ok(())
 }

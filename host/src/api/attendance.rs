@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::dependence::Dependence;
 use super::lease::{Lease, OpenCall};
 use super::lines::{Happening, ticks};
-use super::problem::Problem;
+use super::problem::{Operation, Problem};
 use crate::clock::Boottime;
 use crate::config::spell_duration;
 use crate::guest::Arguments;
@@ -122,12 +122,14 @@ impl Attendance {
     /// one that holds something is.
     pub(super) fn open_call(&self) -> Result<Option<OpenCall<'_>>, Problem> {
         if !self.renew() {
-            return Err(self.end_as_problem());
+            return Err(self.end_as_problem(Operation::NotBegun));
         }
         let Some(lease) = &self.lease else { return Ok(None) };
         match self.participant.presence().held() {
             Some(_) => Ok(None),
-            None => lease.open_call().map(Some).ok_or_else(|| self.end_as_problem()),
+            None => {
+                lease.open_call().map(Some).ok_or_else(|| self.end_as_problem(Operation::NotBegun))
+            }
         }
     }
 
@@ -146,10 +148,11 @@ impl Attendance {
         self.leaving.is_cancelled() || self.ended.is_cancelled()
     }
 
-    /// What is told to those who ask too late: how the participant has ended, or why it is ending.
-    pub(super) fn end_as_problem(&self) -> Problem {
+    /// How the participant has ended, or why it is ending: for who asks too late, and for the caller of the
+    /// operation that was under way.
+    pub(super) fn end_as_problem(&self, operation: Operation) -> Problem {
         let standing = self.participant.presence().standing();
-        Problem::ended(standing.ending.as_ref(), self.why().as_deref())
+        Problem::ended(standing.ending.as_ref(), self.why().as_deref(), operation)
     }
 
     /// Until when it may be told that what is held can be relied on: not for longer than its lease runs, and

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attendance::{Attendance, Attendances, Attending};
 use super::caller::Credentials;
-use super::problem::Problem;
+use super::problem::{Operation, Problem};
 use crate::clock::Boottime;
 use crate::config::Allow;
 use crate::epochs::{Epochs, JoinError, Joined};
@@ -128,7 +128,7 @@ impl Desk {
             Ok(member) if member.by == By::Host => {
                 Problem::forbidden("the config keeps this participant: it is no app's")
             }
-            Ok(_) => Problem::ended(None, None),
+            Ok(_) => Problem::ended(None, None, Operation::NotBegun),
             Err(problem) => problem,
         })
     }

@@ -16,7 +16,7 @@ use super::caller::Caller;
 use super::connection::LAST_WORDS;
 use super::desk::Desk;
 use super::join::{app_of, arguments, owner_of};
-use super::problem::Problem;
+use super::problem::{Operation, Problem};
 use super::routes::{no_operation, only};
 use crate::participant::{Answer, CallError};
 
@@ -114,13 +114,13 @@ pub(super) async fn unanswered(error: &CallError, attendance: &Attendance) -> Pr
         // What depends on the claim may hold the end up; then the caller is told that it has ended.
         tokio::time::timeout(LAST_WORDS, attendance.ended.cancelled()).await.ok();
     }
-    Problem::of_call(error, || attendance.end_as_problem())
+    Problem::of_call(error, || attendance.end_as_problem(Operation::UnderWay))
 }
 
 /// What a module's error is to its caller: the end of the participant, if that is why it was withdrawn.
 pub(super) fn refusal(error: &Value, attendance: &Attendance) -> Problem {
     match error.as_str() == Some("cancelled") && attendance.leaving.is_cancelled() {
-        true => attendance.end_as_problem(),
+        true => attendance.end_as_problem(Operation::UnderWay),
         false => Problem::refused(error),
     }
 }

@@ -15,7 +15,7 @@ use super::body::{self, Asked};
 use super::caller::Caller;
 use super::desk::{Desk, may_see};
 use super::lines::millis;
-use super::problem::Problem;
+use super::problem::{Operation, Problem};
 use super::routes::only;
 use crate::clock::Boottime;
 use crate::config::spell_duration;
@@ -70,7 +70,7 @@ pub(super) async fn renew(
     }
     // One that is ending is not renewed any more, and must not be believed to be.
     if !attendance.renew() {
-        return Err(attendance.end_as_problem());
+        return Err(attendance.end_as_problem(Operation::NotBegun));
     }
     let member = desk.member(&id, &caller.credentials)?;
     Ok(json_response(StatusCode::OK, &as_json(&desk, &member)))

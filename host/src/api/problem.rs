@@ -22,6 +22,29 @@ pub(super) struct Problem {
     header: Option<(HeaderName, HeaderValue)>,
 }
 
+/// Whether the one who is told of a participant's end had called an operation of that participant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operation {
+    /// Nothing of it was done.
+    NotBegun,
+    /// Nobody knows what of it was done: the participant may have ended between a write and its reply.
+    UnderWay,
+}
+
+impl Operation {
+    /// What the one who is told can do. Who calls a recipe has never joined, so nobody whose operation was
+    /// under way is told to join again.
+    fn remedy(self) -> &'static str {
+        match self {
+            Operation::NotBegun => "join again",
+            Operation::UnderWay => {
+                "the operation was under way, and what it was to write for good may have been written, so \
+                 look before it is called again"
+            }
+        }
+    }
+}
+
 impl Problem {
     fn new(status: StatusCode, error: &str, message: impl Into<String>) -> Self {
         Problem::with_body(status, json!({ "error": error, "message": message.into() }))
@@ -97,7 +120,8 @@ impl Problem {
     }
 
     /// The participant has ended. `ending` says how, and `why` says why it left, where these are known.
-    pub(super) fn ended(ending: Option<&Ending>, why: Option<&str>) -> Self {
+    pub(super) fn ended(ending: Option<&Ending>, why: Option<&str>, operation: Operation) -> Self {
+        let remedy = operation.remedy();
         match ending {
             Some(Ending::Failed(fault)) => Problem::new(
                 StatusCode::INTERNAL_SERVER_ERROR,
@@ -105,7 +129,7 @@ impl Problem {
                 format!("the module failed: {fault}"),
             ),
             Some(ending @ Ending::Lost(loss)) => {
-                let message = format!("the participant has ended, {ending}: join again");
+                let message = format!("the participant has ended, {ending}; {remedy}");
                 let body = json!({
                     "error": "ended",
                     "message": message,
@@ -116,8 +140,8 @@ impl Problem {
             }
             Some(Ending::Left) | None => {
                 let message = match why {
-                    Some(why) => format!("the participant has ended, as {why}; join again"),
-                    None => "the participant has ended: join again".to_owned(),
+                    Some(why) => format!("the participant has ended, as {why}; {remedy}"),
+                    None => format!("the participant has ended; {remedy}"),
                 };
                 Problem::new(StatusCode::GONE, "ended", message)
             }
@@ -156,5 +180,30 @@ impl IntoResponse for Problem {
         let mut response = json_response(self.status, &self.body);
         response.headers_mut().extend(self.header);
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::participant::Loss;
+    use crate::session::SessionLoss;
+
+    #[test]
+    fn who_called_is_told_that_it_may_have_happened_and_who_did_not_to_join_again() {
+        let lost = Ending::Lost(Loss::Session(SessionLoss::Expired));
+        for ending in [None, Some(&Ending::Left), Some(&lost)] {
+            for why in [None, Some("the daemon stops")] {
+                let told = |operation| {
+                    let problem = Problem::ended(ending, why, operation);
+                    assert_eq!(problem.status, StatusCode::GONE);
+                    problem.body["message"].as_str().unwrap().to_owned()
+                };
+                let (late, called) = (told(Operation::NotBegun), told(Operation::UnderWay));
+                assert!(late.ends_with("; join again"), "{late}");
+                assert!(called.contains("may have been written, so look"), "{called}");
+                assert!(!called.contains("join again"), "{called}");
+            }
+        }
     }
 }

@@ -60,7 +60,8 @@ fn of_host(error: HostError) -> Failure {
         ("timed-out", _) => Failure::NotAcquired(message),
         ("ended", Some(reason)) => {
             let loss = LossTold { reason, cause: cause.unwrap_or_default(), message };
-            Failure::Lost { what: "the participant has ended".to_owned(), loss: loss.into() }
+            // The message begins with the participant's end.
+            Failure::Lost { what: "the daemon says".to_owned(), loss: loss.into() }
         }
         ("ended" | "busy" | "module-failed", _) => Failure::Module(message),
         _ => Failure::Unreachable(message),

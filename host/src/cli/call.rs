@@ -121,7 +121,7 @@ async fn ask(
                 Ok(Came::Held(_)) => holds = true,
                 Ok(Came::Released | Came::Idle) => holds = false,
                 Ok(Came::Answered { value, .. }) => break Ok(Outcome::Answered(value)),
-                Err(failure) => break Err(failure),
+                Err(failure) => break Err(failure.of_unanswered()),
             }
         },
     };
@@ -192,7 +192,7 @@ async fn call_on(
         }
         Err(CallError::Busy) => Err(Failure::Module(format!("{what}: busy"))),
         Err(CallError::Ended) => {
-            Err(Failure::of_ending(what, heard.ending.unwrap_or(Ending::Left)))
+            Err(Failure::of_ending(what, heard.ending.unwrap_or(Ending::Left)).of_unanswered())
         }
     }
 }

@@ -258,6 +258,10 @@ impl DaemonCall {
     ) -> Result<ExitCode, Failure> {
         let (mut until, mut has_answered) = (self.until, false);
         let mut unread = pin!(stdout::until_unread());
+        let failed = |failure: Failure, has_answered: bool| match has_answered {
+            true => failure,
+            false => failure.of_unanswered(),
+        };
         loop {
             // Both are cancel-safe: what is told stays queued, and a reader that has gone does not come back.
             let told = tokio::select! {
@@ -268,10 +272,11 @@ impl DaemonCall {
                 Ok(told) => told,
                 // So ends what has no end of its own.
                 Err(ended @ Failure::Signalled(_)) if has_answered => return Ok(ended.code()),
-                Err(failure) => return Err(failure),
+                Err(failure) => return Err(failed(failure, has_answered)),
             };
             let reader = printer.follow(&told);
-            if let Some(Came::Answered { .. }) = self.came(&told)? {
+            let came = self.came(&told).map_err(|failure| failed(failure, has_answered))?;
+            if let Some(Came::Answered { .. }) = came {
                 // `--wait` was for the answer.
                 (until, has_answered) = (None, true);
             }

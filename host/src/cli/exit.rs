@@ -25,6 +25,10 @@ pub(super) const LOST: u8 = 76;
 /// A config is wrong, and what is wrong with it has been printed.
 pub(super) const CONFIG: u8 = 78;
 
+/// What is said where an operation was under way that was not answered, as the API says it.
+const MAY_BE_DONE: &str = "; the operation was under way, and what it was to write for good may have been \
+                           written, so look before you call it again";
+
 /// Why a command did not do what it was asked to. Each kind has its exit code.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -156,6 +160,18 @@ impl Failure {
         }
     }
 
+    /// The same, of an operation that was under way: nobody knows what of it was done.
+    pub(super) fn of_unanswered(self) -> Self {
+        match self {
+            Failure::Lost { what, mut loss } => {
+                loss.message += MAY_BE_DONE;
+                Failure::Lost { what, loss }
+            }
+            Failure::Unreachable(message) => Failure::Unreachable(message + MAY_BE_DONE),
+            other => other,
+        }
+    }
+
     /// What was lost, if that is why.
     pub(super) fn loss(&self) -> Option<&LossInWords> {
         match self {
@@ -191,5 +207,26 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
     match stdout::failure() {
         Some(error) => Failure::Output(error).code(),
         None => ExitCode::from(if is_help { 0 } else { USAGE }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::SessionLoss;
+
+    #[test]
+    fn who_called_is_told_that_it_may_have_happened_by_the_same_exit_code() {
+        let lost = Ending::Lost(Loss::Session(SessionLoss::Expired));
+        for failure in [
+            Failure::of_ending("counter add".to_owned(), lost),
+            Failure::Unreachable("the daemon is gone".to_owned()),
+        ] {
+            let (kind, said) = (failure.kind(), failure.to_string());
+            let called = failure.of_unanswered();
+            assert_eq!((called.kind(), called.to_string()), (kind, format!("{said}{MAY_BE_DONE}")));
+        }
+        let refused = Failure::Module("counter add: it does not fit".to_owned());
+        assert_eq!(refused.of_unanswered().to_string(), "counter add: it does not fit");
     }
 }

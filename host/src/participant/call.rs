@@ -49,7 +49,8 @@ pub enum CallError {
     /// line; what it was to write for good may have been written.
     #[error("the call was cancelled, or its deadline passed")]
     Cancelled,
-    /// The participant has ended, or ended meanwhile; its last notice says why.
+    /// The participant has ended, or ended meanwhile; its last notice says why. What the operation was to
+    /// write for good may have been written.
     #[error("the participant has ended")]
     Ended,
 }

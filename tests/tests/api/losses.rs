@@ -4,9 +4,9 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use wok_tests::admin::{self, Admin};
 use wok_tests::api::{Client, Events, Serving, Setting, serve, serve_as};
-use wok_tests::frames::SessionKey;
+use wok_tests::frames::{Opcode, SessionKey};
 use wok_tests::process::{Program, Signal};
-use wok_tests::proxy::{Direction, Proxy};
+use wok_tests::proxy::{Action, Cut, Direction, Match, Proxy};
 use wok_tests::zookeeper;
 
 use super::LOCK;
@@ -63,6 +63,43 @@ async fn an_expired_session_is_told_to_every_app_and_the_next_join_has_another()
     let admin = Admin::connect(server.address()).await?;
     let directory = format!("{}/locks/orders", serving.root);
     admin.wait_children(&directory, "nobody to be left", <[_]>::is_empty).await?;
+    Ok(())
+}
+
+/// Who called a recipe has joined nothing that could be joined again.
+#[tokio::test]
+async fn a_call_whose_session_ends_is_told_that_it_may_have_been_done() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let recipe = "[recipes.orders]\nmodule = \"counter\"\nmount = \"/orders\"\n";
+    let serving = serve(proxy.address(), "", recipe).await?;
+    let client = serving.client();
+    let (call, one) = ("/v1/recipes/orders/call/add", json!({ "by": 1 }));
+    let added = client.post(call, &one).await?;
+    assert_eq!((added.status, &added.body), (200, &json!(1)), "{added:?}");
+    let writes = Match::opcode(Opcode::Multi).under(&format!("{}/orders", serving.root));
+    let written = proxy.inject(writes, Action::StallReplies);
+    let adding = client.post(call, &one);
+    let meanwhile = async {
+        written.struck().await?;
+        // As in the test above; and the reply that is held back must not come first.
+        proxy.refuse();
+        proxy.cut_all(Cut::Reset);
+        for session in proxy.sessions() {
+            // One that asked for the servers' tick may be over.
+            admin::expire(server.address(), &session).await.ok();
+        }
+        proxy.welcome();
+        anyhow::Ok(())
+    };
+    let (told, done) = tokio::join!(adding, meanwhile);
+    done?;
+    let told = told?;
+    assert_eq!((told.status, &told.body["error"]), (410, &json!("ended")), "{told:?}");
+    assert_eq!(told.body["reason"], "session", "{told:?}");
+    let message = told.body["message"].as_str().unwrap();
+    assert!(message.contains("may have been written, so look"), "{message}");
+    assert!(!message.contains("join again"), "{message}");
     Ok(())
 }
 

@@ -113,7 +113,8 @@ impl Kind {
             Kind::TooSlow => "The body was not sent in time.",
             Kind::Ended => {
                 "The participant has ended, or ends, and the message says why; after a loss `reason` and \
-                 `cause` say which loss."
+                 `cause` say which loss. What an operation that was under way was to write for good may \
+                 have been written, so look before you call again."
             }
             Kind::TooLarge => "The body is too large.",
             Kind::Busy => {
