@@ -60,6 +60,7 @@ async fn a_barrier_is_raised_and_lowered_from_the_command_line() -> Result<()> {
     let (data, stat) = admin.get(&path).await?.context("the barrier")?;
     assert!(data.starts_with(b"the database team\nraise-"), "{data:?}");
     assert_eq!(stat.ephemeral_owner, 0, "it outlives the one who raised it");
+    assert_eq!(stat.version, 0, "kazoo's waiters take a change of the data for the last event");
     check(&call(&path, &["raise"]).await?, r#"{"was-up":"the database team"}"#);
     assert_eq!(admin.get(&path).await?.context("the barrier")?, (data, stat), "it stays as it is");
 
@@ -239,5 +240,24 @@ async fn who_is_overtaken_while_it_makes_the_parents_has_raised_nothing() -> Res
     assert!(ended.stdout.contains("was-up"), "{ended:?}");
     let (data, stat) = admin.get(&path).await?.context("the barrier")?;
     assert_eq!((data, stat.version), (b"somebody else's".to_vec(), 0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_barrier_below_new_parents_comes_with_its_data_or_is_another_clients() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (proxy, admin) = (Proxy::start(server.address())?, Admin::connect(server.address()).await?);
+    let path = format!("{}/below/new/parents", zookeeper::unique_path());
+    // The first one is refused, since the parents are missing.
+    let second = proxy.inject(Match::creates().under(&path).nth(2), Action::StallRequests);
+    let raising = program(proxy.address(), &path, &["raise"])?.start()?;
+    second.struck().await?;
+    assert_eq!(admin.stat(&path).await?, None, "only its parents are there");
+    // As kazoo raises it.
+    admin.create(&path, b"").await?;
+    let raised = admin.get(&path).await?;
+    proxy.heal();
+    check(&raising.ended().await?, r#"{"was-up":""}"#);
+    assert_eq!(admin.get(&path).await?, raised, "kazoo's waiters have heard of nothing");
     Ok(())
 }

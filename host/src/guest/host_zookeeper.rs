@@ -12,11 +12,14 @@ use super::bindings::wok::recipe::zookeeper::{
     Committed, Contents, CreateMode, Created, Error, Host, MultiError, Reply, Request, Stat, Write,
 };
 use super::child_list::ChildList;
-use super::convert::{bytes_of_request, bytes_of_write, name_of, paths_of};
+use super::convert::{bytes_of_request, bytes_of_write, name_of, path_of, paths_of};
 use super::giving_up::told_beside;
 use super::scope::OperationScope;
 use super::state::{OwnedWatch, State};
 use crate::session::{self, Seat, Watching};
+
+/// What a component calls the mount's own znode.
+const OWN: &str = "/";
 
 /// A reply of the session, or why there is none, or a bug of the host.
 pub(super) type Answer<T> = Result<Result<T, Error>>;
@@ -35,8 +38,11 @@ impl Host for State {
     async fn create(&mut self, path: String, data: Vec<u8>, mode: CreateMode) -> Answer<Created> {
         self.begin_writes(1, path.len() + data.len()).await?;
         let write = answer!(self.create_write(&path, data, mode));
-        let reply = answer!(self.submit(session::Request::Write(write)).await);
-        let (path, stat) = answer!(reply.created());
+        let reply = match path == OWN {
+            true => self.create_own(write).await,
+            false => self.submit(session::Request::Write(write)).await,
+        };
+        let (path, stat) = answer!(answer!(reply).created());
         Ok(self.created(&path, &stat))
     }
 
@@ -160,6 +166,17 @@ impl State {
             self.given_up(given_up, |_| outcome.is_ok());
         }
         outcome
+    }
+
+    /// Creates the mount's own znode, and its parents where they are missing: no component can name these,
+    /// and `ensure` of the znode itself creates it without its data.
+    async fn create_own(&mut self, write: session::Write) -> Result<session::Reply, Failed> {
+        let (seat, scope) = self.seat_and_scope();
+        let paths = self.seen(|| vec![path_of(&write).to_owned()]);
+        let errand = move || async move {
+            unless_cancelled(&scope, pin!(seat.create_with_parents(write))).await
+        };
+        self.run_errand("create", paths, |_| None, errand).await
     }
 
     async fn ensure_znodes(&mut self, paths: &[String], mode: CreateMode) -> Result<(), Error> {

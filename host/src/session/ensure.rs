@@ -87,6 +87,30 @@ impl Seat {
         Err(Refusal::NoNode.into())
     }
 
+    /// Creates a znode and, where its parents are missing, these before it as containers. So it comes with
+    /// its data or not at all, which [`ensure`](Seat::ensure) and a write behind that could not promise.
+    ///
+    /// # Errors
+    /// Those of the create; or those of [`ensure`](Seat::ensure), and then some of the parents may have been
+    /// created. `NoNode` if a parent that was there a moment ago is gone again.
+    ///
+    /// # Cancellation
+    /// Some of them may have been created.
+    pub async fn create_with_parents(&self, create: Write) -> Result<Reply, Failure> {
+        let request = Request::Write(create);
+        match self.submit(request.clone()).await {
+            Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {}
+            answered => return answered,
+        }
+        if let Request::Write(Write::Create { path, .. }) = &request
+            && let Some(above) = parent(path)
+            && above != "/"
+        {
+            self.create_parents(above).await?;
+        }
+        self.submit(request).await
+    }
+
     /// Those that are not there.
     async fn missing(&self, paths: Vec<String>) -> Result<Vec<String>, Failure> {
         let look = |path: &String| Request::Exists(path.clone(), Watching::No);
@@ -159,4 +183,22 @@ impl Seat {
 
 fn create(path: &str, mode: CreateMode) -> Write {
     Write::Create { path: path.to_owned(), data: Vec::new(), mode }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::seat::SeatLimits;
+    use crate::session::stand_in::{StandIn, at};
+
+    #[tokio::test]
+    async fn a_znode_comes_with_its_parents_and_is_not_taken_for_one_that_is_there() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let created = || seat.create_with_parents(create(&at("a/b/c"), CreateMode::Persistent));
+        let (path, _) = created().await.unwrap().created().unwrap();
+        assert_eq!(path, at("a/b/c"));
+        assert_eq!(stand_in.tree(), [at("a"), at("a/b"), at("a/b/c")]);
+        assert_eq!(created().await.unwrap_err(), Failure::from(Refusal::NodeExists));
+    }
 }

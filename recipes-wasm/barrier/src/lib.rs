@@ -21,7 +21,7 @@ use bindings::exports::wok::barrier::barrier::{Guest, Raising};
 use decide::{Raiser, Seen, raiser, seen};
 use look::{BARRIER, look, look_again, look_and_watch};
 use wok_sdk::participant;
-use wok_sdk::zookeeper::{self, CreateMode, Error, create, delete, ensure, set_data};
+use wok_sdk::zookeeper::{self, CreateMode, Error, create, delete};
 
 /// One client's part in the barrier.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ impl Guest for Barrier {
         let mark = next_mark();
         let data = decide::data(&participant::owner(), &mark);
         loop {
-            match put(&data) {
-                Ok(()) => return Ok(Raising::Raised),
+            // With its data at once, below new parents as well: kazoo's waiters take a change of the
+            // data for the event that they wait for, and then never pass.
+            match create(BARRIER, &data, CreateMode::Persistent) {
+                Ok(_) => return Ok(Raising::Raised),
                 // It is up; or the reply was lost, and a look tells.
-                Err(
-                    Error::NodeExists | Error::BadVersion | Error::NoNode | Error::OutcomeUnknown,
-                ) => {}
+                Err(Error::NodeExists | Error::OutcomeUnknown) => {}
                 Err(error) => return Err(error),
             }
             match look()?.map(|found| raiser(&found.data, &mark)) {
@@ -77,29 +77,6 @@ impl Guest for Barrier {
                 return Ok(());
             }
         }
-    }
-}
-
-/// Creates the barrier's znode with these data.
-fn put(data: &[u8]) -> Result<(), Error> {
-    match create(BARRIER, data, CreateMode::Persistent) {
-        // Its parents are missing. With them comes the znode, without data at first.
-        Err(Error::NoNode) => {
-            ensure(&[BARRIER.to_owned()], CreateMode::Persistent)?;
-            // Another client may have been faster, and what it has created is a barrier that is up.
-            let found = look()?.ok_or(Error::NoNode)?;
-            if found.stat.version != 0 || !found.data.is_empty() {
-                return Err(Error::NodeExists);
-            }
-            loop {
-                match set_data(BARRIER, data, Some(0)) {
-                    // Of several at one version, one succeeds: it may be sent again.
-                    Err(Error::OutcomeUnknown) => {}
-                    set => return set.map(drop),
-                }
-            }
-        }
-        created => created.map(drop),
     }
 }
 
