@@ -56,6 +56,7 @@ thread_local! {
 impl Guest for Queue {
     fn configure(config: Config) -> Result<(), String> {
         let settings = Settings::of(config)?;
+        place::set_layout(settings.layout);
         STATE.with_borrow_mut(|state| state.settings = settings);
         Ok(())
     }

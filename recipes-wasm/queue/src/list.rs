@@ -71,6 +71,10 @@ pub(crate) fn list(layout: Layout) -> Result<List, Error> {
     }
     let mut lists = lists.into_iter();
     let (items, claims) = (lists.next().flatten(), lists.next().flatten());
+    if items.is_none() {
+        // Before anybody takes a place in line: that makes a directory, and the wait has no end.
+        place::check_mount()?;
+    }
     Ok(items.map_or_else(List::default, |items| read(&items, claims, layout, read_ms)))
 }
 

@@ -1,6 +1,14 @@
 //! Where the queue's znodes are.
 
-use wok_sdk::zookeeper::{CreateMode, Error, ensure};
+use std::cell::Cell;
+
+use wok_sdk::names;
+use wok_sdk::zookeeper::{CreateMode, Error, ensure, get_children};
+
+use crate::decide::Layout;
+
+/// The mount itself, where nothing but the directories has to stand.
+const MOUNT: &str = "/";
 
 /// The items, and nothing else: clients of other kinds take whatever stands here.
 pub(crate) const ITEMS: &str = "/items";
@@ -57,9 +65,53 @@ pub(crate) fn dead_letter(name: &str) -> String {
     [DEAD_LETTERS, "/", name].concat()
 }
 
+thread_local! {
+    /// How the items are named, for those who make directories without a look at the settings.
+    static LAYOUT: Cell<Layout> = const { Cell::new(Layout::Own) };
+}
+
+/// Says how the items are named.
+pub(crate) fn set_layout(layout: Layout) {
+    LAYOUT.set(layout);
+}
+
+/// Refuses a mount that is a queue of other clients by itself: its items stand in the mount.
+/// Nobody here would see them, and kazoo would take the directories of this recipe for items, the
+/// first of them before all of its own. So whoever makes a directory, or finds none, looks first.
+///
+/// Costs a request, but for wok's own layout, which no other client uses.
+pub(crate) fn check_mount() -> Result<(), Error> {
+    let layout = LAYOUT.get();
+    if layout == Layout::Own {
+        return Ok(());
+    }
+    let children = match get_children(MOUNT) {
+        Ok(children) => children,
+        // Nothing is there yet, or this participant may not list what is there.
+        Err(Error::NoNode | Error::NoAuth) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    match names(&children).find(|name| layout.turn(name).is_some()) {
+        None => Ok(()),
+        Some(item) => Err(Error::Invalid(misplaced(&item))),
+    }
+}
+
+fn misplaced(item: &str) -> String {
+    let why = " is an item of this layout and stands in the mount itself: to other clients the \
+               mount is the queue, and to this recipe `<mount>/items` is; if the last name of the \
+               mount's path is `items`, mount at its parent, and if not, have those clients use \
+               `<mount>/items`";
+    [MOUNT, item, why].concat()
+}
+
 /// Makes the directories that are missing, so that the server removes them again when nobody has used
 /// them for some time.
+///
+/// # Errors
+/// `invalid` where the mount is a queue of other clients by itself.
 pub(crate) fn furnish() -> Result<(), Error> {
+    check_mount()?;
     let all = [ITEMS, CLAIMS, MARKERS].map(str::to_owned);
     ensure(&all, CreateMode::Container)
 }

@@ -9,6 +9,9 @@ use wok_tests::peers::Peer;
 use wok_tests::process::Program;
 use wok_tests::zookeeper;
 
+/// The exit code of a module that answered an error.
+const REFUSED: i32 = 70;
+
 fn program(path: &str, layout: &str, once: bool, call: &[&str]) -> Result<Program> {
     let delivery = if once { "at-most-once" } else { "at-least-once" };
     let layout = format!("layout={layout}");
@@ -151,6 +154,43 @@ async fn kazoos_priorities_come_first_for_wok_as_well() -> Result<()> {
         assert_eq!(take(&path, "kazoo").await?, expected);
     }
     Ok(())
+}
+
+/// wok is mounted at the queue itself, as it is called for the peer.
+async fn check_mounted_at_the_queue_itself(mut peer: Peer, layout: &str, get: &str) -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let path = format!("{}/items", zookeeper::unique_path());
+    peer.call(&format!("queue put {path} a")).await?;
+    let there = admin.children(&path).await?;
+    assert_eq!(there.len(), 1);
+    let told = format!("/{} is an item of this layout", there[0]);
+    for call in [&["put", "data=b"][..], &["put-all", "items=[\"b\"]"], &["take"], &["peek"]] {
+        for once in [true, false] {
+            let program = program(&path, layout, once, call)?;
+            let ended = program.args(["--connect", server.address()]).run().await?;
+            ensure!(ended.code() == Some(REFUSED), "{call:?}: {ended:?}");
+            ensure!(ended.stderr.contains(&told), "{call:?}: {ended:?}");
+            ensure!(ended.stderr.contains("mount at its parent"), "{call:?}: {ended:?}");
+        }
+    }
+    assert_eq!(admin.children(&path).await?, there, "nothing else is among the peer's items");
+    assert_eq!(peer.call(&format!("queue {get} {path}")).await?, "a");
+    // As the refusal says.
+    peer.call(&format!("queue put {path} b")).await?;
+    let parent = path.strip_suffix("/items").context("a parent")?;
+    assert_eq!(take(parent, layout).await?, "b");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_queue_of_kazoo_is_no_mount_and_its_parent_is() -> Result<()> {
+    check_mounted_at_the_queue_itself(kazoo().await?, "kazoo", "get").await
+}
+
+#[tokio::test]
+async fn a_queue_of_curator_is_no_mount_and_its_parent_is() -> Result<()> {
+    check_mounted_at_the_queue_itself(curator().await?, "curator-simple", "take").await
 }
 
 #[tokio::test]
