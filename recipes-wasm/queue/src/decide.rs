@@ -91,23 +91,36 @@ impl Turn {
     }
 }
 
-/// The items whose turn comes first, in order, at most so many, from names in any order. Keeps no more
-/// than these: a long list costs the component no memory.
+/// What was found among names.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The items whose turn comes first, in order.
+    pub(crate) names: Vec<String>,
+    /// The first name that is no item's, if there is one.
+    pub(crate) stranger: Option<String>,
+}
+
+/// The items whose turn comes first, at most so many, from names in any order. Keeps no more than
+/// these: a long list costs the component no memory.
 pub(crate) fn first_of(
     names: impl IntoIterator<Item = String>,
     layout: Layout,
     most: usize,
-) -> Vec<String> {
+) -> Found {
     let mut first: Vec<(Turn, String)> = Vec::new();
+    let mut stranger = None;
     for name in names {
-        let Some(turn) = layout.turn(&name) else { continue };
+        let Some(turn) = layout.turn(&name) else {
+            stranger = stranger.or(Some(name));
+            continue;
+        };
         let at = first.partition_point(|(other, _)| other.is_before(turn));
         if at < most {
             first.truncate(most.saturating_sub(1));
             first.insert(at, (turn, name));
         }
     }
-    first.into_iter().map(|(_, name)| name).collect()
+    Found { names: first.into_iter().map(|(_, name)| name).collect(), stranger }
 }
 
 /// What to do with an item that was read.
@@ -178,7 +191,20 @@ mod tests {
 
     #[track_caller]
     fn check_first(layout: Layout, names: &[&str], most: usize, expected: &[&str]) {
-        assert_eq!(first_of(owned(names), layout, most), expected);
+        assert_eq!(first_of(owned(names), layout, most).names, expected);
+    }
+
+    #[test]
+    fn the_first_name_that_is_no_items_is_told() {
+        let names = ["entry-100-0000000001", "qn-0000000002", "lock", "entry-100-0000000000"];
+        for (layout, stranger) in
+            [(Layout::Kazoo, "qn-0000000002"), (Layout::CuratorSimple, "entry-100-0000000001")]
+        {
+            let found = first_of(owned(&names), layout, 1);
+            assert_eq!(found.stranger.as_deref(), Some(stranger), "{layout:?}");
+        }
+        let found = first_of(owned(&names[..1]), Layout::Kazoo, 1);
+        assert_eq!(found.stranger, None);
     }
 
     #[test]
@@ -245,7 +271,7 @@ mod tests {
                 names.push(["entry-", priority, "-", counter].concat());
             }
         }
-        let taken = first_of(names.clone(), Layout::Kazoo, 99);
+        let taken = first_of(names.clone(), Layout::Kazoo, 99).names;
         names.sort();
         assert_eq!(taken, names);
     }

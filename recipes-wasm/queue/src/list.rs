@@ -130,16 +130,16 @@ pub(crate) fn left(names: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(left)
 }
 
-/// Warns, once in a participant's life, that an item has a name of another layout: no consumer with this
-/// layout takes the item.
+/// Warns, once in a participant's life, that an item has a name of another layout: no participant
+/// with this layout takes the item.
 fn warn_of(stranger: &str) {
     thread_local! {
         static HAS_WARNED: Cell<bool> = const { Cell::new(false) };
     }
     if !HAS_WARNED.replace(true) {
         let path = place::item(stranger);
-        let why = " is no item of the layout in use here, so nobody takes it who uses this layout: give \
-                   producers and consumers the same `layout`";
+        let why = " is no item of the layout in use here, so no participant with this layout takes \
+                   it: give producers and consumers the same `layout`";
         log(Level::Warn, &[&path, why].concat());
     }
 }
@@ -171,7 +171,14 @@ fn read(items: &Children, claims: Option<Children>, layout: Layout, read_ms: u64
             let own = names(items).filter(|name| layout.turn(name).is_some() && !is_taken(name));
             own.take(MOST_NAMES + 1).collect()
         }
-        None => first_of(names(items).filter(|name| !is_taken(name)), layout, MOST_NAMES + 1),
+        None => {
+            let free = names(items).filter(|name| !is_taken(name));
+            let found = first_of(free, layout, MOST_NAMES + 1);
+            if let Some(stranger) = found.stranger {
+                warn_of(&stranger);
+            }
+            found.names
+        }
     };
     let has_more = first.len() > MOST_NAMES;
     first.truncate(MOST_NAMES);

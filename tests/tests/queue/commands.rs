@@ -164,9 +164,13 @@ async fn an_item_that_cannot_be_removed_keeps_nobody_from_the_others() -> Result
 async fn an_item_of_another_layout_is_warned_of() -> Result<()> {
     let path = zookeeper::unique_path();
     call(&path, &["--config", "layout=curator-simple", "put", "data=a"]).await?;
-    let ended = run(&path, &["--config", ONCE, "--wait", "500ms", "take"]).await?;
-    assert_eq!(ended.code(), Some(75), "{ended:?}");
-    assert!(ended.stderr.contains("qn-0000000000 is no item of the layout in use"), "{ended:?}");
+    for layout in ["layout=own", "layout=kazoo"] {
+        let settings = ["--config", ONCE, "--config", layout];
+        let ended = run(&path, &[&settings[..], &["--wait", "500ms", "take"]].concat()).await?;
+        assert_eq!(ended.code(), Some(75), "{ended:?}");
+        let told = "qn-0000000000 is no item of the layout in use";
+        assert!(ended.stderr.contains(told), "{layout}: {ended:?}");
+    }
     Ok(())
 }
 
