@@ -78,15 +78,35 @@ fn write_bindings(described: &Described, directory: &Path) -> Result<Vec<PathBuf
         path: directory.to_owned(),
         source,
     })?;
-    let mut compiled = Vec::new();
+    let mut written = Vec::new();
     for (name, contents) in files.iter() {
         let path = directory.join(name);
         write(&path, contents)?;
-        if path.extension().is_some_and(|extension| extension != "h") {
-            compiled.push(path);
+        written.push(path);
+    }
+    remove_older(directory, &written)?;
+    written.retain(|path| path.extension().is_some_and(|extension| extension != "h"));
+    Ok(written)
+}
+
+/// Removes what builds before this one have written there: an `#include` would still find the
+/// header of a world that has another name by now. What is no file of such a kind is left alone.
+fn remove_older(directory: &Path, written: &[PathBuf]) -> Result<(), Error> {
+    let list = |source| Error::File { action: "list", path: directory.to_owned(), source };
+    for entry in fs::read_dir(directory).map_err(list)? {
+        let entry = entry.map_err(list)?;
+        let path = entry.path();
+        let is_binding = path.extension().is_some_and(|it| it == "h" || it == "c" || it == "o");
+        let is_file = entry.file_type().map_err(list)?.is_file();
+        if is_file && is_binding && !written.contains(&path) {
+            fs::remove_file(&path).map_err(|source| Error::File {
+                action: "remove",
+                path,
+                source,
+            })?;
         }
     }
-    Ok(compiled)
+    Ok(())
 }
 
 fn look_for_tools(name: &str) -> Result<(), Error> {
@@ -119,4 +139,46 @@ fn find(question: &str) -> std::io::Result<bool> {
     let output = Command::new(COMPILER).args(TARGET).arg(question).stdin(Stdio::null()).output()?;
     let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
     Ok(path.is_absolute() && path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(world: &str) -> Described {
+        let text = format!(
+            "package my:recipe;\n\
+             interface mine {{ twice: func(number: u32) -> u32; }}\n\
+             world {world} {{ export mine; }}\n"
+        );
+        Described { world: world.to_owned(), text }
+    }
+
+    #[test]
+    fn the_bindings_of_a_world_go_when_it_has_another_name() {
+        let place = tempfile::tempdir().unwrap();
+        let bindings = place.path().join("bindings");
+        let files = || {
+            let entries = fs::read_dir(&bindings).unwrap();
+            let names = entries.map(|it| it.unwrap().file_name().to_string_lossy().into_owned());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        write_bindings(&described("recipe"), &bindings).unwrap();
+        assert_eq!(files(), ["recipe.c", "recipe.h", "recipe_component_type.o"]);
+
+        // What no build has made stays: an editor's file, and what stands beside the bindings.
+        let flags = bindings.join("compile_flags.txt");
+        let beside = place.path().join("beside.h");
+        fs::write(&flags, "").unwrap();
+        fs::write(&beside, "").unwrap();
+        let compiled = write_bindings(&described("other"), &bindings).unwrap();
+        let made = ["compile_flags.txt", "other.c", "other.h", "other_component_type.o"];
+        assert_eq!(files(), made);
+        assert!(beside.is_file());
+        let mut names: Vec<_> = compiled.iter().filter_map(|path| path.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["other.c", "other_component_type.o"]);
+    }
 }
