@@ -1,13 +1,26 @@
 //! What each invariant means, in a sentence for people who read that it was broken.
 
+use super::judges;
 use crate::guest::Judge;
 
-/// What an invariant promises, as the recipe's judge says it and as the host does, where both judge it.
-pub fn meanings<'a>(invariant: &'a str, judge: Option<&'a Judge>) -> impl Iterator<Item = &'a str> {
-    let promised = judge.into_iter().flat_map(Judge::invariants);
-    let promised = promised.map(|(id, meaning)| (id.as_str(), meaning.as_str()));
-    let all = promised.chain(OWED.iter().copied());
-    all.filter(move |(id, _)| *id == invariant).map(|(_, meaning)| meaning)
+/// What an invariant promises, a sentence for each who judges it. Where both the recipe's judge and
+/// the host do, the same id may stand for two promises, and each sentence says whose it is.
+pub fn promises(invariant: &str, judge: Option<&Judge>) -> Vec<String> {
+    let own = judge.into_iter().flat_map(Judge::invariants).find(|(id, _)| id == invariant);
+    let own = own.map(|(_, meaning)| meaning.as_str());
+    let owed = OWED.iter().find(|(id, _)| *id == invariant).map(|(_, meaning)| *meaning);
+    // The host does not judge what it leaves to a recipe's judge that names it.
+    let owed = owed.filter(|_| own.is_none() || !judges::is_left_to_recipes(invariant));
+    match (own, owed) {
+        (Some(own), Some(owed)) if own != owed => vec![
+            format!("{invariant} promises, in the words of the recipe's judge: {own}"),
+            format!("{invariant} promises, of every recipe: {owed}"),
+        ],
+        (own, owed) => {
+            let meaning = own.or(owed).map(|it| format!("{invariant} promises: {it}"));
+            meaning.into_iter().collect()
+        }
+    }
 }
 
 /// What every recipe owes.
@@ -46,23 +59,33 @@ mod tests {
         let ids: Vec<&str> = rows.filter_map(|row| row.split(" | ").next()).collect();
         assert!(ids.contains(&"M5") && ids.contains(&"S1"), "{ids:?}");
         for id in ids.into_iter().filter(|id| *id != "id") {
-            assert_eq!(meanings(id, None).count(), 1, "{id}");
+            assert_eq!(promises(id, None).len(), 1, "{id}");
         }
-        assert_eq!(meanings("M1", None).count(), 0);
+        assert_eq!(promises("M1", None), Vec::<String>::new());
     }
 
     #[test]
-    fn what_a_recipes_judge_says_comes_before_what_the_host_says() {
+    fn where_the_recipes_judge_and_the_host_judge_one_id_each_promise_says_whose_it_is() {
+        let mut shared = 0;
         for name in modules::stock_names() {
             let bytes = modules::stock_judge(name).unwrap();
             let judge = Judge::load(name, bytes, &CompileCache::Off).unwrap();
             assert!(!judge.invariants().is_empty(), "{name}");
-            for (id, meaning) in judge.invariants() {
-                let owed = usize::from(OWED.iter().any(|(it, _)| it == id));
-                let all: Vec<&str> = meanings(id, Some(&judge)).collect();
-                assert_eq!((all.len(), all.first()), (1 + owed, Some(&meaning.as_str())), "{id}");
+            for (id, own) in judge.invariants() {
+                let told = promises(id, Some(&judge));
+                let is_owed = OWED.iter().any(|(it, _)| it == id);
+                if is_owed && !judges::is_left_to_recipes(id) {
+                    shared += 1;
+                    let words = format!("{id} promises, in the words of the recipe's judge: {own}");
+                    assert_eq!((told.len(), &told[0]), (2, &words), "{name}");
+                    let words = format!("{id} promises, of every recipe: ");
+                    assert!(told[1].starts_with(&words), "{name}: {told:?}");
+                } else {
+                    assert_eq!(told, [format!("{id} promises: {own}")], "{name}");
+                }
             }
-            assert_eq!(meanings("nothing", Some(&judge)).count(), 0);
+            assert_eq!(promises("nothing", Some(&judge)), Vec::<String>::new());
         }
+        assert!(shared > 0, "no stock judge shares an id with the host");
     }
 }

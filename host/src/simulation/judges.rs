@@ -96,6 +96,11 @@ pub fn gravest(violations: &[Violation]) -> Option<&Violation> {
     violations.iter().find(is_grave).or(violations.first())
 }
 
+/// Whether the host judges that invariant only where the recipe's own judge does not name it.
+pub(super) fn is_left_to_recipes(invariant: &str) -> bool {
+    matches!(invariant, HERD | CONSENT)
+}
+
 /// What every recipe owes, but for what its own judge knows more of.
 fn owed(history: &[Entry], is_judged: impl Fn(&str) -> bool) -> Vec<Violation> {
     let truth = Truth::of(history);

@@ -67,8 +67,7 @@ fn title(
     let sentence = wrapped(&sentence, LETTERS * 3 / 4).into_iter();
     let bold = "font-size=\"14\" font-weight=\"bold\" fill=\"#c00000\"";
     let mut lines: Vec<_> = sentence.map(|line| (bold, line)).collect();
-    let promises = invariants::meanings(&violation.invariant, judge);
-    let promises = promises.map(|it| format!("{} promises: {it}", violation.invariant));
+    let promises = invariants::promises(&violation.invariant, judge).into_iter();
     lines.extend(promises.flat_map(|it| wrapped(&it, LETTERS)).map(|line| ("", line)));
     lines
 }

@@ -186,8 +186,8 @@ fn meanings(violations: &[Violation], judge: Option<&Judge>) -> String {
             continue;
         }
         told.push(invariant);
-        for meaning in invariants::meanings(invariant, judge) {
-            writeln!(text, "({invariant} promises: {meaning})").unwrap_or_default();
+        for promise in invariants::promises(invariant, judge) {
+            writeln!(text, "({promise})").unwrap_or_default();
         }
     }
     text
