@@ -29,6 +29,12 @@ const HEADER: f64 = 22.0;
 const LINE: f64 = 15.0;
 const LETTERS: usize = 210;
 
+/// A row with more bars or marks than this is crowded: what lies upon something of its kind is left
+/// out there, since a component that goes round in a circle makes tens of thousands.
+const MOST_IN_A_ROW: usize = 500;
+/// What is closer than this lies upon the other, in pixels.
+const CLOSE: f64 = 1.5;
+
 const RED: &str = "#c00000";
 
 /// The picture, as SVG. The judge says what was promised.
@@ -44,13 +50,14 @@ pub fn svg(history: &[Entry], violation: Option<&Violation>, judge: Option<&Judg
     legend(&mut pen, y);
     y += 2.0 * LINE + HEADER;
     let top = y;
-    let mut drawing = Drawing { pen, scale, scene: &scene, rows: Vec::new() };
+    let mut drawing = Drawing { pen, scale, scene: &scene, rows: Vec::new(), left_out: 0 };
     for group in &scene.groups {
         y = drawing.group(group, y);
     }
     drawing.axis(top, y);
     drawing.breaking(violation, top, y);
     y = drawing.marks(top, y);
+    y = drawing.omission(y);
     drawing.pen.picture(LEFT + WIDTH + RIGHT, y + LINE)
 }
 
@@ -133,6 +140,8 @@ struct Drawing<'a> {
     scene: &'a Scene,
     /// Where everybody is.
     rows: Vec<(Who, f64)>,
+    /// How many bars and marks are not drawn.
+    left_out: usize,
 }
 
 impl Drawing<'_> {
@@ -186,11 +195,17 @@ impl Drawing<'_> {
         let rows =
             [(&lane.calls, &lane.asks), (&lane.places, &lane.wakes), (&lane.claims, &lane.deeds)];
         for (bars, points) in rows.into_iter().filter(|(bars, points)| has_row(bars, points)) {
+            let mut crowd = Crowd::of(bars.len());
             for bar in bars {
                 let x = self.scale.x(bar.from_us);
                 // A claim that is told at the very break is what somebody looks for.
                 let narrowest = if bar.kind == Kind::Holds { 8.0 } else { 2.0 };
                 let width = (self.scale.x(bar.until_us) - x).max(narrowest);
+                // What is seen to last is drawn in any case.
+                if width <= narrowest && crowd.hides(bar.kind, x) {
+                    self.left_out += 1;
+                    continue;
+                }
                 let area = Area { x, y: y + 11.0, width, height: BAR };
                 self.pen.area(area, style(bar.kind), &bar.text);
             }
@@ -201,10 +216,16 @@ impl Drawing<'_> {
     }
 
     fn points(&mut self, points: &[Point], y: f64) {
+        let mut crowd = Crowd::of(points.len());
         for point in points {
+            let x = self.scale.x(point.at_us);
+            if crowd.hides(point.kind, x) {
+                self.left_out += 1;
+                continue;
+            }
             let (path, style) = glyph(point.kind);
             let told = format!("{:.3} s: {}", point.at_us as f64 / 1e6, point.text);
-            self.pen.shape(self.scale.x(point.at_us), y, path, style, &told);
+            self.pen.shape(x, y, path, style, &told);
         }
     }
 
@@ -280,6 +301,49 @@ impl Drawing<'_> {
             y += LINE;
         }
         y
+    }
+
+    /// Says how much is not drawn.
+    fn omission(&mut self, y: f64) -> f64 {
+        if self.left_out == 0 {
+            return y;
+        }
+        let text = format!(
+            "{} bars and marks are left out: each lies upon one of its kind that is drawn",
+            self.left_out
+        );
+        self.pen.text(10.0, y, "fill=\"#555555\"", &text);
+        y + LINE
+    }
+}
+
+/// Tells in a crowded row what lies upon something of its kind that was drawn. They come from left
+/// to right.
+struct Crowd<K> {
+    is_crowded: bool,
+    /// Where the newest one of each kind is.
+    drawn: Vec<(K, f64)>,
+}
+
+impl<K: PartialEq> Crowd<K> {
+    /// In a row of so many.
+    fn of(count: usize) -> Self {
+        Crowd { is_crowded: count > MOST_IN_A_ROW, drawn: Vec::new() }
+    }
+
+    fn hides(&mut self, kind: K, x: f64) -> bool {
+        if !self.is_crowded {
+            return false;
+        }
+        let Some((_, newest)) = self.drawn.iter_mut().find(|(it, _)| *it == kind) else {
+            self.drawn.push((kind, x));
+            return false;
+        };
+        let is_close = x - *newest < CLOSE;
+        if !is_close {
+            *newest = x;
+        }
+        is_close
     }
 }
 

@@ -1,28 +1,37 @@
 //! A run as people read it: who did what, and what was done to them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::history::{Change, Entry, HostId, Outcome, ParticipantId, Told, What};
+use super::history::{CallId, Change, Entry, HostId, Outcome, ParticipantId, Told, What};
 use super::judges::Violation;
 use super::servers::FOREIGN_SESSION;
 
-/// How many lines are shown: those before what was broken, the latest ones. Those that the violation
-/// speaks of are shown wherever they are.
-const MOST_LINES: usize = 40;
+/// How many lines are shown of the beginning, which tells who takes part where.
+const FIRST_LINES: usize = 12;
+
+/// How many lines are shown before what was broken. Those that the violation speaks of are shown
+/// wherever they are.
+const LAST_LINES: usize = 40;
+
+/// How many calls are shown wherever they are: the newest one of each participant. There are more
+/// participants than that where hosts were killed again and again.
+const MOST_CALLS: usize = 20;
 
 /// The part of a run that leads to a violation, one line for each thing that happened: when it did,
 /// the number of its entry, by which violations speak of it, and who did what. `>` marks the line at
 /// which it is broken, `*` those that led there.
 pub fn around(history: &[Entry], violation: &Violation) -> Vec<String> {
     let mut scribe = Scribe::default();
+    let mut calls = Calls::default();
     let mut lines = Vec::new();
     for (index, entry) in history.iter().enumerate().take(violation.at.saturating_add(1)) {
         let is_involved = violation.involved.contains(&index);
         let told = scribe.tell(&entry.what);
         let told = told.or_else(|| is_involved.then(|| scribe.spell(&entry.what)));
         let Some((who, text)) = told else { continue };
+        calls.read(&entry.what, lines.len());
         let mark = match (index == violation.at, is_involved) {
             (true, _) => ">",
             (false, true) => "*",
@@ -32,11 +41,13 @@ pub fn around(history: &[Entry], violation: &Violation) -> Vec<String> {
         let line = format!("{mark} {at_s:>9.3} s  {index:>6}  {who:<17} {text}");
         lines.push((line, is_involved));
     }
-    let skipped = lines.len().saturating_sub(MOST_LINES);
+    let calls = calls.lines();
+    let end = lines.len().saturating_sub(LAST_LINES);
     let mut shown = Vec::new();
     let mut left_out = 0;
     for (number, (line, is_involved)) in lines.into_iter().enumerate() {
-        if number < skipped && !is_involved {
+        let is_within = (FIRST_LINES..end).contains(&number);
+        if is_within && !is_involved && !calls.contains(&number) {
             left_out += 1;
             continue;
         }
@@ -65,6 +76,49 @@ fn left_out_line(count: usize) -> String {
 
 fn seconds(at_us: u64) -> f64 {
     at_us as f64 / 1e6
+}
+
+/// What each participant is at: the call that is under way, or else the one that was answered last.
+/// Of a component that goes round in a circle it is the only line that says what for.
+#[derive(Debug, Default)]
+struct Calls {
+    newest: BTreeMap<ParticipantId, NewestCall>,
+}
+
+#[derive(Debug)]
+struct NewestCall {
+    call: CallId,
+    line: usize,
+    is_answered: bool,
+}
+
+impl Calls {
+    /// Reads an entry that is told in that line.
+    fn read(&mut self, what: &What, line: usize) {
+        match what {
+            What::Invoked { participant, call, .. } => {
+                let newest = self.newest.get(participant);
+                // What is called while another call is under way is refused.
+                if newest.is_none_or(|newest| newest.is_answered) {
+                    let newest = NewestCall { call: *call, line, is_answered: false };
+                    self.newest.insert(*participant, newest);
+                }
+            }
+            What::Returned { participant, call, .. } => {
+                let newest = self.newest.get_mut(participant);
+                if let Some(newest) = newest.filter(|newest| newest.call == *call) {
+                    newest.is_answered = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines that tell of these calls, the latest at most.
+    fn lines(&self) -> BTreeSet<usize> {
+        let lines: BTreeSet<usize> = self.newest.values().map(|newest| newest.line).collect();
+        lines.into_iter().rev().take(MOST_CALLS).collect()
+    }
 }
 
 /// Knows the names of things.
@@ -270,4 +324,56 @@ fn struck_name(host: Option<HostId>) -> String {
 
 fn host_name(host: HostId) -> String {
     format!("host {host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use wok_judge::stories::Story;
+
+    use super::*;
+
+    /// The lines of a run that breaks something at its end.
+    fn lines(story: &Story) -> Vec<String> {
+        let at = story.entries.len() - 1;
+        around(&story.entries, &Violation::new("L1", at, "it goes on and on".to_owned()))
+    }
+
+    fn circle(story: &mut Story, rounds: usize) {
+        for _ in 0..rounds {
+            story.ask(2, "exists", "/somewhere").answer_ask(2, None);
+        }
+    }
+
+    #[test]
+    fn of_a_run_that_goes_round_in_a_circle_the_beginning_and_the_calls_are_shown() {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1);
+        circle(&mut story, 100);
+        story.invoke(2, "acquire");
+        circle(&mut story, 100);
+        story.refuse(2).invoke(3, "contenders");
+        circle(&mut story, 5_000);
+        let shown = lines(&story);
+        let most = FIRST_LINES + LAST_LINES + 2 * 3 + 1;
+        assert!(shown.len() <= most, "{} lines: {shown:#?}", shown.len());
+        assert!(shown[0].contains("host 1") && shown[0].contains("opens session"), "{shown:#?}");
+        let asked = |who: &str, to: &str| {
+            shown.iter().filter(|line| line.contains(who) && line.contains(to)).count()
+        };
+        assert_eq!(asked("participant 1 ", "is asked to acquire"), 1, "{shown:#?}");
+        assert_eq!(asked("participant 2 ", "is asked to acquire"), 1, "{shown:#?}");
+        assert_eq!(asked("participant 3 ", "is asked to contenders"), 1, "{shown:#?}");
+        assert_eq!(asked("participant 2 ", "is asked to contenders"), 0, "{shown:#?}");
+        let left_out = shown.iter().filter(|line| line.ends_with("lines left out")).count();
+        assert_eq!(left_out, 3, "{shown:#?}");
+        assert!(shown.last().unwrap().starts_with('>'), "{shown:#?}");
+    }
+
+    #[test]
+    fn of_a_short_run_nothing_is_left_out() {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1);
+        let shown = lines(&story);
+        assert!(!shown.iter().any(|line| line.contains("left out")), "{shown:#?}");
+    }
 }

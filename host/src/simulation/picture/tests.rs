@@ -77,6 +77,26 @@ fn what_led_there_is_numbered_where_it_happened_and_told() {
     }
 }
 
+#[test]
+fn a_component_that_goes_round_in_a_circle_makes_no_larger_picture_than_can_be_seen() {
+    let (mut story, _) = overtaken();
+    assert!(!svg(&story.entries, None, None).contains("left out"));
+    for _ in 0..20_000 {
+        story.ask(1, "exists", "/somewhere").answer_ask(1, None);
+    }
+    let at = story.entries.len() - 1;
+    let violation = Violation::new("L1", at, "it goes on and on".to_owned()).by([1]);
+    let drawn = svg(&story.entries, Some(&violation), None);
+    assert!(drawn.len() < 500_000, "{} bytes", drawn.len());
+    let scene = Scene::of(&story.entries, Some(&violation));
+    let asks = lane(&scene, 1).asks.len();
+    assert!(asks > 20_000, "{asks} asks");
+    let shown = drawn.matches("asks: exists").count();
+    assert!((100..2_000).contains(&shown), "{shown} are drawn");
+    let told = " bars and marks are left out: each lies upon one of its kind that is drawn";
+    assert!(drawn.contains(told));
+}
+
 /// Wherever a run is cut off, and whatever it is about.
 #[test]
 fn every_history_can_be_drawn() {
