@@ -82,6 +82,11 @@ impl State {
 }
 
 impl Semaphore<'_> {
+    /// Whether the log says what was the case at an entry: something had changed by then.
+    pub(super) fn is_known_at(&self, at: usize) -> bool {
+        self.states.first().is_some_and(|first| first.since.at <= at)
+    }
+
     /// What was the case between two entries, both included.
     pub(super) fn between(&self, from: usize, until: usize) -> impl Iterator<Item = &State> {
         let first = self.states.partition_point(|state| state.since.at <= from).saturating_sub(1);

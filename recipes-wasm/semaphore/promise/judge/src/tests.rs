@@ -27,12 +27,23 @@ struct Semaphore {
 impl Semaphore {
     /// The number of permits is stored already.
     fn new() -> Self {
-        let (places, leases) = (BTreeMap::new(), BTreeMap::new());
-        let mut it = Semaphore { story: Story::new(), counter: 0, places, leases };
-        let data = Data::from(vec![0, 0, 0, 2]);
-        let path = format!("{MOUNT}/leases");
-        it.story.commit(session(1), vec![Change::Created { path, ephemeral_owner: 0, data }]);
+        let mut it = Semaphore::unstored();
+        it.store(2);
         it
+    }
+
+    /// Nobody has said yet how many permits there are.
+    fn unstored() -> Self {
+        let (places, leases) = (BTreeMap::new(), BTreeMap::new());
+        Semaphore { story: Story::new(), counter: 0, places, leases }
+    }
+
+    /// The directory comes, and says that there are so many permits.
+    fn store(&mut self, permits: u8) -> &mut Self {
+        let data = Data::from(vec![0, 0, 0, permits]);
+        let path = format!("{MOUNT}/leases");
+        self.story.commit(session(1), vec![Change::Created { path, ephemeral_owner: 0, data }]);
+        self
     }
 
     /// It asks for so many permits and stands in the queue.
@@ -394,6 +405,27 @@ fn w1_who_is_turned_away_for_a_reason_is_not() {
     it.resize(2).ask(1, 2).win(1, 2);
     it.story.invoke_with(1, "acquire", json!({ "permits": 1 })).answer(1, invalid());
     check_good(&it);
+}
+
+#[test]
+fn w1_who_asks_for_more_than_is_stored_only_later_is_turned_away_for_a_reason() {
+    let invalid = || Outcome::Err { value: json!({ "invalid": "…" }), holds: false };
+    for (permits, expected) in [(3, &[][..]), (1, &["W1"])] {
+        let mut it = Semaphore::unstored();
+        it.ask(1, permits).withdraw(1).story.answer(1, invalid());
+        it.store(2).ask(1, 1).win(1, 1);
+        assert_breaks(&judge(&it), expected);
+    }
+}
+
+#[test]
+fn w1_who_asks_for_what_nobody_may_have_is_turned_away_for_a_reason() {
+    let invalid = || Outcome::Err { value: json!({ "invalid": "…" }), holds: false };
+    for permits in [0, 101] {
+        let mut it = Semaphore::new();
+        it.story.invoke_with(1, "acquire", json!({ "permits": permits })).answer(1, invalid());
+        check_good(&it);
+    }
 }
 
 /// What `contenders` tells of one of them.

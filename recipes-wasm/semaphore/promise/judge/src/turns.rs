@@ -72,8 +72,11 @@ fn late(
     Violation::new(id, at, sentence).involving([call.invoked.at, place.created.at]).by([who])
 }
 
-/// W1 of those who are turned away: only where settings differ, where there are too few permits, and for
-/// somebody who holds another number of permits.
+/// How many permits one participant may hold.
+const MOST: u64 = 100;
+
+/// W1 of those who are turned away: only where settings differ, where there are too few permits, for
+/// somebody who holds another number of permits, and where nobody may have so many.
 pub(super) fn check_refusals(
     case: &Case<'_>,
     semaphores: &Semaphores<'_>,
@@ -90,12 +93,15 @@ pub(super) fn check_refusals(
         let is_unstored_wrong = || stated.is_none_or(is_wrong);
         let was_wrong = semaphores.at(person.mount).map_or_else(is_unstored_wrong, |semaphore| {
             let mut states = semaphore.between(call.invoked.at, answered.at);
-            states.any(|state| state.permits.map_or_else(is_unstored_wrong, is_wrong))
+            // The number may have been stored only after the call began.
+            (!semaphore.is_known_at(call.invoked.at) && is_unstored_wrong())
+                || states.any(|state| state.permits.map_or_else(is_unstored_wrong, is_wrong))
         });
         let holds = case.people.beliefs_of(call.who).any(|belief| {
             belief.since.at < call.invoked.at && belief.lasts_beyond(call.invoked.at)
         });
-        value.get("invalid").is_some() && (was_wrong || holds)
+        let is_for_nobody = !(1..=MOST).contains(&wanted);
+        value.get("invalid").is_some() && (was_wrong || holds || is_for_nobody)
     };
     wok_judge::turns::check_refusals_but(case, id, is_refused, found);
 }
