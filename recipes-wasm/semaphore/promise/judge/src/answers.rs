@@ -5,7 +5,7 @@ use wok_judge::history::{Change, Outcome, What};
 use wok_judge::people::{Call, Person};
 use wok_judge::{Case, Moment, Violation};
 
-use crate::log::{Semaphores, number};
+use crate::log::{NumberWrite, Semaphores, number};
 
 /// P4: `available` tells of permits, and of how many nobody holds, as it was at one moment; and `resize` is
 /// answered when its number is stored.
@@ -80,4 +80,58 @@ fn unstored(
         _ => false,
     });
     (!is_stored).then(|| format!("it did not store that there are {asked} permits"))
+}
+
+/// P4 of the number itself: nobody changes it but by a `resize`, and who stores the first one stores what a
+/// `resize` or the settings say. What another program writes is that program's.
+pub(super) fn check_writes(
+    case: &Case<'_>,
+    semaphores: &Semaphores<'_>,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for write in semaphores.all().flat_map(|semaphore| &semaphore.writes) {
+        let is_its = |person: &&Person<'_>| {
+            person.session == write.session && person.mount == write.directory
+        };
+        let writers: Vec<&Person<'_>> = case.people.persons().filter(is_its).collect();
+        let stated = |person: &&Person<'_>| person.config.get("permits").and_then(Value::as_u64);
+        let mut stated = writers.iter().filter_map(stated).peekable();
+        let is_asked_for = match write.before {
+            Some(before) => write.permits == Some(before),
+            // Where nobody has said any number, this is not the place to ask where it comes from.
+            None if !write.is_first || stated.peek().is_none() => true,
+            None => write.permits.is_none_or(|permits| stated.any(|it| it == permits)),
+        };
+        if writers.is_empty() || is_asked_for || is_resize(case, &writers, write) {
+            continue;
+        }
+        let text = |permits: Option<u64>| permits.map_or("none".to_owned(), |it| it.to_string());
+        let sentence = format!(
+            "{} permits are stored in {}/leases, where {} were, and no `resize` says so",
+            text(write.permits),
+            write.directory,
+            text(write.before)
+        );
+        let violation = Violation::new(id, write.when.at, sentence);
+        let one = writers.first().filter(|_| writers.len() == 1);
+        found.push(violation.by(one.map(|person| person.id)));
+    }
+}
+
+/// Whether one of those has called `resize` with the number that was written. A call that was given up may
+/// take effect later.
+fn is_resize(case: &Case<'_>, writers: &[&Person<'_>], write: &NumberWrite<'_>) -> bool {
+    let asks = |call: &Call<'_>| {
+        let asked = case.arguments(call).and_then(|given| given.get("permits")?.as_u64());
+        let is_done = call.answered.is_some_and(|(answered, outcome)| {
+            answered.at < write.when.at && matches!(outcome, Outcome::Ok { .. } | Outcome::Busy)
+        });
+        call.operation == "resize"
+            && call.invoked.at < write.when.at
+            && asked == write.permits
+            && !is_done
+            && writers.iter().any(|person| person.id == call.who)
+    };
+    case.people.calls().iter().any(asks)
 }

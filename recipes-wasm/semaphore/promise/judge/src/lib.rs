@@ -2,9 +2,9 @@
 //!
 //! | id | pass | broken if |
 //! |---|---|---|
-//! | P2 | `permits` | leases are granted so that there are more of them than permits at that zxid, or other than as many as were asked for |
+//! | P2 | `permits` | leases are granted so that there are more of them than permits at that zxid, or other than as many as were asked for, or by a txn that changes the number of permits |
 //! | P3 | `permits` | somebody is granted permits whose settings say another number of them than was ever stored while it lived |
-//! | P4 | `answers` | `available` tells what never was so, or `resize` is answered and nothing is stored |
+//! | P4 | `answers` | `available` tells what never was so, `resize` is answered and nothing is stored, or the number changes without a `resize` |
 //! | M1 | `grants` | a grant's fence is not the `czxid` of the participant's own leases, or its answer is none that it was told |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
 //! | M6 | `permits` | leases are created by somebody who is not the first in the queue |
@@ -60,7 +60,10 @@ impl Judge for SemaphoreJudge {
             "leases are created as many as were asked for, and never more than there are permits",
         ),
         ("P3", "nobody is granted permits whose settings say another number of them"),
-        ("P4", "what `available` tells was so at one moment, and what `resize` asks for is stored"),
+        (
+            "P4",
+            "what `available` tells was so at one moment, and what `resize` asks for is stored and stays",
+        ),
         ("M1", "a grant is the participant's own leases, by their czxid"),
         ("M5", "nobody goes on believing to hold what is long gone"),
         ("M6", "first come, first served: only the first in the queue is granted permits"),
@@ -92,6 +95,7 @@ impl Judge for SemaphoreJudge {
         permits::check_numbers(&case, &semaphores, "P2", &mut found);
         permits::check_settings(&case, &semaphores, self.stated, "P3", &mut found);
         answers::check(&case, &semaphores, "P4", &mut found);
+        answers::check_writes(&case, &semaphores, "P4", &mut found);
         permits::check_order(&case, &semaphores, "M6", &mut found);
         grants::check(&case, &semaphores, "M1", &mut found);
         beliefs::check(&case, "M5", "M5", &mut found);

@@ -25,6 +25,8 @@ pub(super) struct Semaphore<'a> {
     pub(super) leases: Vec<Lease<'a>>,
     /// The txns that created leases.
     pub(super) takings: Vec<Taking<'a>>,
+    /// The writes of the number of permits.
+    pub(super) writes: Vec<NumberWrite<'a>>,
     /// What was the case from each change on, in their order.
     pub(super) states: Vec<State>,
 }
@@ -63,6 +65,23 @@ pub(super) struct Taking<'a> {
     pub(super) asker: Option<ParticipantId>,
 }
 
+/// A write of the number of permits.
+#[derive(Debug)]
+pub(super) struct NumberWrite<'a> {
+    /// The directory of the semaphore.
+    pub(super) directory: &'a str,
+    /// When.
+    pub(super) when: Moment,
+    /// Whose txn it was.
+    pub(super) session: i64,
+    /// Whether it created the directory of leases.
+    pub(super) is_first: bool,
+    /// The number that was stored before, if the log says so.
+    pub(super) before: Option<u64>,
+    /// The number that it stored, if it was one.
+    pub(super) permits: Option<u64>,
+}
+
 /// What was the case after a change.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct State {
@@ -94,10 +113,26 @@ impl Semaphore<'_> {
         states.take_while(move |state| state.since.at <= until)
     }
 
+    /// The number of permits just before the txn of an entry, if the log says so, and just after it.
+    pub(super) fn permits_around(&self, at: usize) -> Option<(u64, Option<u64>)> {
+        let last = |states: &[State]| states.last().map(|state| state.permits);
+        let count = self.states.partition_point(|state| state.since.at < at);
+        let before = last(self.states.get(..count)?)??;
+        let count = self.states.partition_point(|state| state.since.at <= at);
+        Some((before, last(self.states.get(..count)?)?))
+    }
+
     /// The leases that a txn created.
     pub(super) fn created_by(&self, czxid: i64) -> impl Iterator<Item = &Lease<'_>> {
         self.leases.iter().filter(move |lease| lease.czxid == czxid)
     }
+}
+
+/// A txn that is read.
+struct Txn {
+    now: Moment,
+    czxid: i64,
+    session: i64,
 }
 
 /// A host call under way that may create leases.
@@ -123,8 +158,9 @@ impl<'a> Semaphores<'a> {
                 What::HostCallAnswered { number, .. } => {
                     creating.retain(|it| it.number != *number);
                 }
-                What::Txn { zxid, changes, .. } => {
-                    semaphores.commit(Moment::of(at, entry), *zxid, changes, &creating);
+                What::Txn { zxid, session, changes } => {
+                    let txn = Txn { now: Moment::of(at, entry), czxid: *zxid, session: *session };
+                    semaphores.commit(&txn, changes, &creating);
                 }
                 _ => {}
             }
@@ -148,13 +184,8 @@ impl<'a> Semaphores<'a> {
         self.at(directory).filter(|_| name == QUEUE)
     }
 
-    fn commit(
-        &mut self,
-        now: Moment,
-        czxid: i64,
-        changes: &'a [Change],
-        creating: &[Creating<'_>],
-    ) {
+    fn commit(&mut self, txn: &Txn, changes: &'a [Change], creating: &[Creating<'_>]) {
+        let (now, czxid) = (txn.now, txn.czxid);
         let mut place = None;
         for change in changes {
             match change {
@@ -180,7 +211,7 @@ impl<'a> Semaphores<'a> {
                         semaphore.change(now, |state| state.taken = state.taken.saturating_add(1));
                     } else if let Some((directory, LEASES)) = split(path) {
                         let semaphore = self.all.entry(directory).or_default();
-                        semaphore.change(now, |state| state.permits = number(data.bytes()));
+                        semaphore.write(directory, txn, true, number(data.bytes()));
                     }
                 }
                 Change::Deleted { path } => {
@@ -201,7 +232,7 @@ impl<'a> Semaphores<'a> {
                 Change::DataSet { path, data, .. } => {
                     if let Some((directory, LEASES)) = split(path) {
                         let semaphore = self.all.entry(directory).or_default();
-                        semaphore.change(now, |state| state.permits = number(data.bytes()));
+                        semaphore.write(directory, txn, false, number(data.bytes()));
                     }
                 }
                 _ => {}
@@ -226,6 +257,14 @@ impl<'a> Semaphore<'a> {
                 self.takings.push(Taking { directory, czxid, when, count: 1, place, asker });
             }
         }
+    }
+
+    /// Notes a number that a txn wrote.
+    fn write(&mut self, directory: &'a str, txn: &Txn, is_first: bool, permits: Option<u64>) {
+        let (when, session) = (txn.now, txn.session);
+        let before = self.states.last().and_then(|state| state.permits);
+        self.writes.push(NumberWrite { directory, when, session, is_first, before, permits });
+        self.change(when, |state| state.permits = permits);
     }
 
     /// Notes what a txn changed. What stood between its changes was never the case.

@@ -10,7 +10,8 @@ use crate::wanted;
 
 /// P2: leases are granted by the txn that takes their place out of the queue. After it there are no more
 /// leases than permits, and it created as many as were asked for. Where there are fewer permits than
-/// before, leases may be more for a while; then none are granted.
+/// before, leases may be more for a while; then none are granted. The number that counts is the one that
+/// was stored: a txn that creates leases and writes another number gives itself as many as it likes.
 ///
 /// A recipe may also create its leases first and wait with them, as Curator does. They are granted later:
 /// at some time before that is told there were no more leases than permits.
@@ -21,6 +22,7 @@ pub(super) fn check_numbers(
     found: &mut Vec<Violation>,
 ) {
     for semaphore in semaphores.all() {
+        found.extend(semaphore.takings.iter().filter_map(|it| changes_number(semaphore, id, it)));
         for taking in semaphore.takings.iter().filter(|taking| taking.place.is_some()) {
             let at = taking.when.at;
             found.extend(too_many(semaphore, (at, at), id, at, taking));
@@ -72,6 +74,22 @@ fn too_many(
         taking.count, taking.directory
     );
     Some(Violation::new(id, at, sentence).involving([taking.when.at]).by(taking.asker))
+}
+
+/// The violation, if the txn that created leases wrote another number of permits than was stored.
+fn changes_number(
+    semaphore: &Semaphore<'_>,
+    id: &'static str,
+    taking: &Taking<'_>,
+) -> Option<Violation> {
+    let at = taking.when.at;
+    let (before, after) = semaphore.permits_around(at)?;
+    let after = after.filter(|after| *after != before)?;
+    let sentence = format!(
+        "{} leases were granted in {}/leases by a txn that wrote {after} permits over {before}",
+        taking.count, taking.directory
+    );
+    Some(Violation::new(id, at, sentence).by(taking.asker))
 }
 
 fn other_than_asked(

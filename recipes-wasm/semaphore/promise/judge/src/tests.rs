@@ -7,7 +7,9 @@ use wok_judge::history::{Change, Data, Entry, FaultKind, Outcome, Told, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
 };
-use wok_judge::stories::{MOUNT, Story, TIMEOUT_MS, created, good_election, good_lock, session};
+use wok_judge::stories::{
+    MOUNT, Story, TIMEOUT_MS, configured, created, good_election, good_lock, session,
+};
 use wok_judge::{Judge, Violation};
 
 use crate::SemaphoreJudge;
@@ -125,8 +127,15 @@ impl Semaphore {
         self
     }
 
-    /// Somebody says another number of permits.
+    /// Somebody says another number of permits, as it should.
     fn resize(&mut self, permits: u8) -> &mut Self {
+        self.story.invoke_with(3, "resize", json!({ "permits": permits }));
+        self.set(permits).story.answer(3, NOTHING);
+        self
+    }
+
+    /// Another number of permits is written.
+    fn set(&mut self, permits: u8) -> &mut Self {
         let (path, data) = (format!("{MOUNT}/leases"), Data::from(vec![0, 0, 0, permits]));
         self.story.commit(session(3), vec![Change::DataSet { path, version: 1, data }]);
         self
@@ -293,10 +302,66 @@ fn p4_a_server_to_which_a_fault_moves_the_session_may_not_have_what_the_session_
 fn p4_a_resize_that_is_answered_is_stored() {
     let mut it = Semaphore::new();
     it.story.invoke_with(3, "resize", json!({ "permits": 3 }));
-    it.resize(3).story.answer(3, NOTHING);
+    it.set(3).story.answer(3, NOTHING);
     check_good(&it);
     it.story.invoke_with(3, "resize", json!({ "permits": 4 })).answer(3, NOTHING);
     check(&it, "P4");
+}
+
+#[test]
+fn p4_a_number_that_changes_without_a_resize_is_rejected() {
+    let mut it = Semaphore::new();
+    check(it.set(3), "P4");
+    // That one was done before.
+    let mut it = Semaphore::new();
+    check(it.resize(3).resize(2).set(3), "P4");
+    let mut it = Semaphore::new();
+    it.story.invoke_with(3, "resize", json!({ "permits": 4 }));
+    check(it.set(3), "P4");
+}
+
+#[test]
+fn p4_a_resize_that_is_given_up_may_be_stored_later() {
+    let mut it = Semaphore::new();
+    it.story.invoke_with(3, "resize", json!({ "permits": 3 })).answer(3, Outcome::Cancelled);
+    check_good(it.set(3));
+}
+
+#[test]
+fn p4_what_another_program_stores_is_its_own() {
+    let mut it = Semaphore::new();
+    let (path, data) = (format!("{MOUNT}/leases"), Data::from(vec![0, 0, 0, 9]));
+    it.story.commit(session(9), vec![Change::DataSet { path, version: 1, data }]);
+    check_good(&it);
+}
+
+#[test]
+fn p4_the_first_number_is_that_of_the_settings() {
+    for (permits, expected) in [(2, &[][..]), (3, &["P4"])] {
+        let mut it = Semaphore::unstored();
+        it.store(permits);
+        let history = configured(&it.story.entries, &json!({ "permits": 2 }));
+        assert_breaks(&verdict(&history), expected);
+    }
+}
+
+#[test]
+fn p2_leases_that_are_granted_by_another_number_than_was_stored_are_rejected() {
+    let mut it = Semaphore::new();
+    it.ask(1, 2).ask(2, 1).resize(1);
+    let (path, data) = (format!("{MOUNT}/leases"), Data::from(vec![0, 0, 0, 2]));
+    let (place, lease) = (it.places[&1].clone(), format!("{MOUNT}/leases/_c_1-lease-0000000009"));
+    let other = format!("{MOUNT}/leases/2-_c_1-lease-0000000009");
+    let changes = vec![
+        Change::Deleted { path: place },
+        Change::DataSet { path, version: 2, data },
+        created(&lease, session(1)),
+        created(&other, session(1)),
+    ];
+    it.story.ask_all(1, "multi", vec![lease, other]).commit(session(1), changes);
+    it.story.answer_ask(1, None);
+    // A resize had lowered the number, and it is back.
+    assert_breaks(&judge(&it), &["P2", "P4"]);
 }
 
 #[test]
