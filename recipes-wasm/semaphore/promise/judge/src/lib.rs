@@ -2,7 +2,7 @@
 //!
 //! | id | pass | broken if |
 //! |---|---|---|
-//! | P2 | `permits` | leases are granted so that there are more of them than permits at that zxid, or other than as many as were asked for, or by a txn that changes the number of permits |
+//! | P2 | `permits` | leases are granted so that there are more of them than permits at that zxid, or other than as many as were asked for, also where they are answered once more, or by a txn that changes the number of permits |
 //! | P3 | `permits` | somebody is granted permits whose settings say another number of them than was ever stored while it lived |
 //! | P4 | `answers` | `available` tells what never was so, `resize` is answered and nothing is stored, or the number changes without a `resize` |
 //! | M1 | `grants` | a grant's fence is not the `czxid` of the participant's own leases, or its answer is none that it was told |
@@ -57,7 +57,7 @@ impl Judge for SemaphoreJudge {
     const INVARIANTS: &'static [(&'static str, &'static str)] = &[
         (
             "P2",
-            "leases are created as many as were asked for, and never more than there are permits",
+            "leases are granted as many as were asked for, and never more than there are permits",
         ),
         ("P3", "nobody is granted permits whose settings say another number of them"),
         (
@@ -93,6 +93,7 @@ impl Judge for SemaphoreJudge {
         let semaphores = Semaphores::of(&case);
         let mut found = Vec::new();
         permits::check_numbers(&case, &semaphores, "P2", &mut found);
+        permits::check_answers(&case, &semaphores, "P2", &mut found);
         permits::check_settings(&case, &semaphores, self.stated, "P3", &mut found);
         answers::check(&case, &semaphores, "P4", &mut found);
         answers::check_writes(&case, &semaphores, "P4", &mut found);

@@ -1,5 +1,7 @@
 //! How many leases there are, and whose turn it was to create them.
 
+use wok_judge::grants::fence_of;
+use wok_judge::history::Outcome;
 use wok_judge::people::{Belief, Call};
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Violation};
@@ -42,6 +44,29 @@ pub(super) fn check_numbers(
         };
         let told = belief.since.at;
         found.extend(too_many(semaphore, (taking.when.at, told), id, told, taking));
+    }
+}
+
+/// P2 of what is answered: the grant has as many leases as the call asked for, also where it is one that
+/// the participant had before.
+pub(super) fn check_answers(
+    case: &Case<'_>,
+    semaphores: &Semaphores<'_>,
+    id: &'static str,
+    found: &mut Vec<Violation>,
+) {
+    for call in case.people.calls().iter().filter(|call| call.operation == "acquire") {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let fence = value.get("fence").and_then(fence_of);
+        let czxid = fence.and_then(|fence| i64::try_from(fence).ok());
+        let mount = case.people.person(call.who).map(|person| person.mount);
+        let semaphore = mount.and_then(|mount| semaphores.at(mount));
+        let Some((semaphore, czxid)) = semaphore.zip(czxid) else { continue };
+        let count = u64::try_from(semaphore.created_by(czxid).count()).unwrap_or(u64::MAX);
+        // Whether there is such a grant at all is M1's question.
+        if count > 0 && count != wanted(case, call) {
+            found.push(other_than_asked(case, id, answered.at, call, count));
+        }
     }
 }
 

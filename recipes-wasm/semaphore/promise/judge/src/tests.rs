@@ -229,6 +229,20 @@ fn p2_who_gets_others_than_as_many_as_it_asked_for_is_rejected() {
 }
 
 #[test]
+fn p2_who_asks_again_for_another_number_than_it_holds_is_not_answered_all_of_it() {
+    for (permits, expected) in [(2, &[][..]), (1, &["P2"])] {
+        let mut it = Semaphore::new();
+        it.ask(1, 2).win(1, 2);
+        it.story.invoke_with(1, "acquire", json!({ "permits": permits }));
+        let (names, fence) = it.leases[&1].clone();
+        let paths: Vec<String> = names.iter().map(|name| format!("/leases/{name}")).collect();
+        let value = json!({ "paths": paths, "fence": fence });
+        it.story.answer(1, Outcome::Ok { value, holds: true });
+        assert_breaks(&judge(&it), expected);
+    }
+}
+
+#[test]
 fn p2_leases_that_wait_are_not_granted_before_that_is_told() {
     // As in Curator: the lease comes first, and then the wait for the count.
     let mut it = Semaphore::new();
