@@ -29,6 +29,7 @@
 //! | Q6 | [`ends`] | an item is a dead letter before its time, or without being kept, or is taken after its time |
 //! | Q7 | [`looks`] | `peek` answers an item that nobody could take at any moment of the call, answers none though one was there all the while, or passes over one that comes before it that was; or what is told of the item is not so |
 //! | Q8 | [`looks`] | `length` answers fewer or more items, taken items or dead letters than there were at any moment of the call |
+//! | Q9 | [`takes`] | a call takes more items than it asks for at most |
 //! | M5 | [`beliefs`] | somebody goes on believing to hold what is long gone, or acts on it |
 //! | M7 | [`leftovers`] | a place or a claim outlives the call that it was made for, or what ends it |
 //! | W1 | [`waits`] | somebody waits while there is an item that nobody has, or is turned away where it would have to wait |

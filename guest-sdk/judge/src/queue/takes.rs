@@ -13,7 +13,7 @@ pub fn takes(call: &Call<'_>) -> bool {
     matches!(call.operation, "take" | "take-many")
 }
 
-/// Q1, Q2 and Q3 of what is answered, and in which order several items are told.
+/// Q1, Q2, Q3 and Q9 of what is answered, and in which order several items are told.
 pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     for call in case.people.calls().iter().filter(|call| takes(call)) {
         let Some((answered, outcome)) = call.answered else { continue };
@@ -23,6 +23,7 @@ pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
             // Somebody who withdraws is told nothing.
             _ => continue,
         };
+        check_count(case, log, call, answered, &told, found);
         let mut paths = Vec::with_capacity(told.len());
         let mut last: Option<usize> = None;
         for value in told {
@@ -54,6 +55,38 @@ pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
                 found.push(Violation::new("Q2", answered.at, sentence).by([call.who]));
             }
         }
+    }
+}
+
+/// Q9: a call takes as many items as it asks for at most. What its participant had before is answered
+/// once more, however much that is.
+fn check_count(
+    case: &Case<'_>,
+    log: &Log<'_>,
+    call: &Call<'_>,
+    answered: Moment,
+    told: &[&Value],
+    found: &mut Vec<Violation>,
+) {
+    let most = case.arguments(call).and_then(|given| given.get("max")?.as_u64());
+    let Some(most) = most.and_then(|most| usize::try_from(most).ok()) else { return };
+    let is_new = |value: &&&Value| {
+        let item = log.find(&absolute(case, call, value), answered.at);
+        item.is_some_and(|item| match number(value, "fence") {
+            Some(fence) => item.claims.iter().any(|claim| {
+                u64::try_from(claim.czxid) == Ok(fence) && claim.since.at > call.invoked.at
+            }),
+            None => item.gone.is_some_and(|gone| gone.when.at > call.invoked.at),
+        })
+    };
+    let count = told.iter().filter(is_new).count();
+    if count > most {
+        let (who, operation) = (call.who, call.operation);
+        let sentence = format!(
+            "the `{operation}` of participant {who} took {count} items, and asked for {most} at most"
+        );
+        let violation = Violation::new("Q9", answered.at, sentence);
+        found.push(violation.involving([call.invoked.at]).by([who]));
     }
 }
 

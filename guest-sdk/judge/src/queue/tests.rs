@@ -187,6 +187,34 @@ fn several_items_are_told_in_their_order() {
 }
 
 #[test]
+fn a_call_takes_no_more_items_than_it_asks_for() {
+    /// Two items are taken by a call that asks for so many at most, and told.
+    fn claimed(max: u64) -> QueueStory {
+        let mut queue = empty(&PLAIN);
+        queue.put(1, "a").put(1, "b");
+        queue.story.invoke_with(2, "take-many", json!({ "max": max }));
+        queue.look(2).claim_all(2, &[0, 1]);
+        let told = json!([queue.told(2, 0), queue.told(2, 1)]);
+        queue.answer(2, told);
+        queue
+    }
+    check(&claimed(1), "Q9", "took 2 items");
+    let mut queue = claimed(2);
+    queue.story.invoke_with(2, "take-many", json!({ "max": 1 }));
+    let told = json!([queue.told(2, 0), queue.told(2, 1)]);
+    queue.answer(2, told);
+    check_good(&queue, "it had both before, and is answered what it has");
+
+    let mut queue = empty(&PLAIN);
+    queue.put(1, "a").put(1, "b");
+    queue.story.invoke_with(2, "take-many", json!({ "max": 1 }));
+    let (first, second) = (queue.item(0), queue.item(1));
+    let told = json!([queue.removed(0), queue.removed(1)]);
+    queue.delete(2, first).delete(2, second).story.answer_value(2, told);
+    check(&queue, "Q9", "took 2 items");
+}
+
+#[test]
 fn what_is_removed_at_its_taking_is_told_to_the_one_who_took_it() {
     let mut queue = empty(&PLAIN);
     queue.put(1, "a").put(1, "b").ask(2);

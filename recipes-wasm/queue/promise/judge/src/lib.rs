@@ -10,6 +10,7 @@
 //! | Q6 | `ends` | an item is a dead letter before its time, or without being kept, or is taken after its time |
 //! | Q7 | `looks` | `peek` answers an item that nobody could take at any moment of the call, answers none though one was there all the while, or passes over an older one that was; or what is told of the item is not so |
 //! | Q8 | `looks` | `length` answers fewer or more items, taken items or dead letters than there were at any moment of the call |
+//! | Q9 | `takes` | a call takes more items than it asks for at most |
 //! | M5 | `beliefs` | somebody goes on believing to hold what is long gone, or acts on it |
 //! | M7 | `leftovers` | a place or a claim outlives the call that it was made for, or what ends it |
 //! | W1 | `waits` | somebody waits while there is an item that nobody has, or is turned away where it would have to wait |
@@ -69,6 +70,7 @@ impl Judge for QueueJudge {
         ("Q6", "an item that was taken as often as it may be is kept as a dead letter"),
         ("Q7", "`peek` answers the oldest item that could be taken, or none if there was none"),
         ("Q8", "`length` answers how much was in the queue at a moment of the call"),
+        ("Q9", "a call takes as many items as it asks for at most"),
         ("M5", "nobody goes on believing to hold what is long gone"),
         ("M7", "a place in line goes with its wait, and a claim with what ends it"),
         (
