@@ -58,8 +58,8 @@ pub fn check(case: &Case<'_>, log: &Log<'_>, found: &mut Vec<Violation>) {
     }
 }
 
-/// Q9: a call takes as many items as it asks for at most. What its participant had before is answered
-/// once more, however much that is.
+/// Q9: a call takes as many items as it asks for at most. What its participant had before is
+/// answered once more, however much that is.
 fn check_count(
     case: &Case<'_>,
     log: &Log<'_>,
@@ -83,7 +83,8 @@ fn check_count(
     if count > most {
         let (who, operation) = (call.who, call.operation);
         let sentence = format!(
-            "the `{operation}` of participant {who} took {count} items, and asked for {most} at most"
+            "the `{operation}` of participant {who} took {count} items, and asked for {most} at \
+             most"
         );
         let violation = Violation::new("Q9", answered.at, sentence);
         found.push(violation.involving([call.invoked.at]).by([who]));

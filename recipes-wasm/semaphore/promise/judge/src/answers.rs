@@ -82,8 +82,8 @@ fn unstored(
     (!is_stored).then(|| format!("it did not store that there are {asked} permits"))
 }
 
-/// P4 of the number itself: nobody changes it but by a `resize`, and who stores the first one stores what a
-/// `resize` or the settings say. What another program writes is that program's.
+/// P4 of the number itself: nobody changes it but by a `resize`, and who stores the first one stores
+/// what a `resize` or the settings say. What another program writes is that program's.
 pub(super) fn check_writes(
     case: &Case<'_>,
     semaphores: &Semaphores<'_>,
@@ -119,8 +119,8 @@ pub(super) fn check_writes(
     }
 }
 
-/// Whether one of those has called `resize` with the number that was written. A call that was given up may
-/// take effect later.
+/// Whether one of those has called `resize` with the number that was written. A call that was given up
+/// may take effect later.
 fn is_resize(case: &Case<'_>, writers: &[&Person<'_>], write: &NumberWrite<'_>) -> bool {
     let asks = |call: &Call<'_>| {
         let asked = case.arguments(call).and_then(|given| given.get("permits")?.as_u64());

@@ -113,7 +113,7 @@ impl Semaphore<'_> {
         states.take_while(move |state| state.since.at <= until)
     }
 
-    /// The number of permits just before the txn of an entry, if the log says so, and just after it.
+    /// The number of permits just before the txn of an entry, if the log has it, and just after.
     pub(super) fn permits_around(&self, at: usize) -> Option<(u64, Option<u64>)> {
         let last = |states: &[State]| states.last().map(|state| state.permits);
         let count = self.states.partition_point(|state| state.since.at < at);

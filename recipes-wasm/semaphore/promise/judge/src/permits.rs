@@ -12,8 +12,9 @@ use crate::wanted;
 
 /// P2: leases are granted by the txn that takes their place out of the queue. After it there are no more
 /// leases than permits, and it created as many as were asked for. Where there are fewer permits than
-/// before, leases may be more for a while; then none are granted. The number that counts is the one that
-/// was stored: a txn that creates leases and writes another number gives itself as many as it likes.
+/// before, leases may be more for a while; then none are granted. The number that counts is the one
+/// that was stored: a txn that creates leases and writes another number gives itself as many as it
+/// likes.
 ///
 /// A recipe may also create its leases first and wait with them, as Curator does. They are granted later:
 /// at some time before that is told there were no more leases than permits.
@@ -47,8 +48,8 @@ pub(super) fn check_numbers(
     }
 }
 
-/// P2 of what is answered: the grant has as many leases as the call asked for, also where it is one that
-/// the participant had before.
+/// P2 of what is answered: the grant has as many leases as the call asked for, also where it is one
+/// that the participant had before.
 pub(super) fn check_answers(
     case: &Case<'_>,
     semaphores: &Semaphores<'_>,

@@ -75,8 +75,8 @@ fn late(
 /// How many permits one participant may hold.
 const MOST: u64 = 100;
 
-/// W1 of those who are turned away: only where settings differ, where there are too few permits, for
-/// somebody who holds another number of permits, and where nobody may have so many.
+/// W1 of those who are turned away: only where settings differ, where there are too few permits,
+/// for somebody who holds another number of permits, and where nobody may have so many.
 pub(super) fn check_refusals(
     case: &Case<'_>,
     semaphores: &Semaphores<'_>,
