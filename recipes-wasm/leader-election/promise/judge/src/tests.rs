@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use wok_judge::history::{Change, Data, Entry, Outcome, ParticipantId, Told, What};
+use wok_judge::history::{Change, Data, Entry, FaultKind, Outcome, ParticipantId, Told, What};
 use wok_judge::proofs::{
     assert_breaks, assert_good_wherever_cut_off, assert_judged_without_beginning,
 };
@@ -181,6 +181,73 @@ fn e4_a_leader_by_another_path_or_owner_is_rejected() {
         story.tell(3, Told::Emitted { event: "leader-changed".to_owned(), detail });
         check(&story, "E4");
     }
+}
+
+/// The end of a story in which nothing more is told.
+fn later(story: &mut Story) -> &mut Story {
+    story.wait(TIMEOUT_MS + 3000).push(What::Woken { participant: 3, tags: Vec::new() })
+}
+
+fn nobody_leads() -> Told {
+    Told::Emitted { event: "leader-changed".to_owned(), detail: BTreeMap::new() }
+}
+
+#[test]
+fn e4_an_observer_that_is_not_told_who_leads_is_rejected() {
+    for (is_told, expected) in [(true, &[][..]), (false, &["E4"])] {
+        let mut story = Story::new();
+        story.invoke(3, "observe").answer_value(3, Value::Null);
+        story.volunteer(1, 0).hold(1).volunteer(2, 1).watch(2, 1);
+        if is_told {
+            let fence = story.fence(1);
+            story.news(3, fence);
+        }
+        assert_breaks(&judge(later(&mut story)), expected);
+    }
+}
+
+/// Participant 3 observes, and the last candidate goes.
+fn vacated() -> Story {
+    let mut story = led();
+    let leader = term(&story, 1);
+    story.invoke(3, "observe").answer_value(3, leader);
+    story.give_up(2, "resign").give_up(1, "resign");
+    story
+}
+
+#[test]
+fn e4_an_observer_that_is_not_told_that_nobody_leads_is_rejected() {
+    check(later(&mut vacated()), "E4");
+    let mut story = vacated();
+    assert_eq!(judge(later(story.tell(3, nobody_leads()))), []);
+    // A time without a leader may be left out where it is short.
+    let mut story = vacated();
+    story.wait(500).volunteer(1, 2).hold(1);
+    let fence = story.fence(1);
+    assert_eq!(judge(later(story.news(3, fence))), []);
+}
+
+#[test]
+fn e4_who_cannot_hear_or_has_left_or_observes_anew_need_not_be_told() {
+    let mut story = vacated();
+    assert_eq!(judge(later(story.fault(FaultKind::HostCut, 3))), []);
+    let mut story = vacated();
+    assert_eq!(judge(later(story.leave(3))), []);
+    let mut story = vacated();
+    story.invoke(3, "observe").answer_value(3, Value::Null);
+    assert_eq!(judge(later(&mut story)), []);
+    // Its component is busy.
+    let mut story = vacated();
+    assert_eq!(judge(later(story.invoke(3, "announce"))), []);
+}
+
+#[test]
+fn e4_an_event_may_come_before_the_answer_of_the_call_before_it() {
+    let mut story = led();
+    let leader = term(&story, 1);
+    story.invoke(3, "observe").give_up(2, "resign").give_up(1, "resign");
+    story.tell(3, nobody_leads()).answer_value(3, leader);
+    assert_eq!(judge(later(&mut story)), []);
 }
 
 /// The data of an announcement of a participant's.
