@@ -1,8 +1,11 @@
 //! What leaders announce: by whom and when it is written, and what stood when.
 
 use wok_judge::history::{Change, Entry, Outcome, What};
+use wok_judge::people::Person;
 use wok_judge::truth::{Contender, split};
-use wok_judge::{Case, Violation};
+use wok_judge::{Case, Moment, Violation};
+
+use crate::due;
 
 /// What the znode is called.
 const NAME: &str = "announcement";
@@ -94,6 +97,40 @@ impl<'a> Announcements<'a> {
         }
     }
 
+    /// E5 of what is over: an announcement goes with the candidate that it names, and at once where that one
+    /// resigned and was answered. The host deletes it where the component could not.
+    pub(super) fn check_ends(&self, case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+        for (number, it) in self.all.iter().enumerate() {
+            let Some((name, _)) = it.data.and_then(split_data) else { continue };
+            let mut later = self.all.iter().skip(number + 1);
+            let next = later.find(|next| next.directory == it.directory);
+            let next = next.and_then(|next| Some(Moment::of(next.at, case.history.get(next.at)?)));
+            let is_it = |leader: &&Contender<'_>| {
+                let is_there = leader.parent == it.directory && leader.created.at < it.at;
+                is_there && leader.owner == it.session && is_of(leader, name)
+            };
+            let mut leaders = case.truth.contenders().iter().rev().filter(is_it);
+            let Some(leader) = leaders.next() else { continue };
+            let Some((gone, person)) = leader.deleted_at().zip(case.people.asker(leader)) else {
+                continue;
+            };
+            let resigned = resigned(case, person, gone).and_then(|resigned| {
+                let by = due(case, person, resigned)?;
+                let is_late = next.is_none_or(|next| next.us > by);
+                case.first_after(by).filter(|_| is_late)
+            });
+            let stays = || case.outstays(person, leader.owner, next, gone);
+            let Some(at) = resigned.or_else(stays) else { continue };
+            let sentence = format!(
+                "{}/{NAME} is still that of {}, which has gone",
+                it.directory.trim_end_matches('/'),
+                leader.path
+            );
+            let violation = Violation::new(id, at, sentence);
+            found.push(violation.involving([it.at, gone.at]).by([person.id]));
+        }
+    }
+
     /// E5 of `announce`: once it is answered, what it says stood at a moment of the call.
     pub(super) fn check_calls(
         &self,
@@ -125,6 +162,16 @@ impl<'a> Announcements<'a> {
             found.push(violation.involving([from]).by([who]));
         }
     }
+}
+
+/// When the `resign` was answered with which the participant's candidate went, if it went with one.
+fn resigned(case: &Case<'_>, person: &Person<'_>, gone: Moment) -> Option<Moment> {
+    case.people.calls().iter().find_map(|call| {
+        let (answered, Outcome::Ok { .. }) = call.answered? else { return None };
+        let is_its_own = call.who == person.id && call.operation == "resign";
+        let is_meanwhile = (call.invoked.us..=answered.us).contains(&gone.us);
+        (is_its_own && is_meanwhile).then_some(answered)
+    })
 }
 
 /// The name of the leader, and what it announces.

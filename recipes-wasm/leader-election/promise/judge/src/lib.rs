@@ -6,7 +6,7 @@
 //! | E2 | `beliefs` | a leader is not told that it leads no more before another does |
 //! | E3 | `turns`, `beliefs` | nobody takes the lead that is free, or one whose znode is gone keeps it |
 //! | E4 | `observers`, `answers` | an observer is told of a leader that never was, by another path or owner than its own, or goes back to an earlier one; or is not told who leads, or that nobody does, though it lasts; or `leader` and `observe` answer one that led at no moment of the call, or none though somebody led all the time |
-//! | E5 | `announcements`, `answers` | an announcement is written by one that does not lead, `announce` is answered and it does not stand, or `leader` answers one that the leader had not made at any moment of the call |
+//! | E5 | `announcements`, `answers` | an announcement is written by one that does not lead, `announce` is answered and it does not stand, it outlives its leader's candidate or `resign`, or `leader` answers one that the leader had not made at any moment of the call |
 //! | W2 | `grants` | somebody leads though it was never first in line, or is told a fence that is not its own |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one candidate, or one that waits asks the ensemble again and again |
 
@@ -76,7 +76,10 @@ impl Judge for ElectionJudge {
         ("E2", "a leader is told that it leads no more before another does"),
         ("E3", "the first in line leads, and a leader whose candidate is gone steps down"),
         ("E4", "what observers are told is a part of the true sequence of leaders, and its end"),
-        ("E5", "what a leader announces is written in its term, and is told of its term alone"),
+        (
+            "E5",
+            "what a leader announces is written in its term, goes with it, and is told of it alone",
+        ),
         ("W2", "nobody leads before it was first in line, or is told a fence that is not its own"),
         ("H1", "one resignation wakes one candidate, and a candidate that waits does not poll"),
     ];
@@ -102,6 +105,7 @@ impl Judge for ElectionJudge {
         let announcements = Announcements::of(history);
         answers::check(&case, &announcements, "E4", "E5", &mut found);
         announcements.check_writes(&case, "E5", &mut found);
+        announcements.check_ends(&case, "E5", &mut found);
         announcements.check_calls(&case, "E5", &mut found);
         polling::check(&case, "H1", &mut found);
         herd::check(&case, "H1", &mut found);

@@ -321,6 +321,29 @@ fn e5_who_does_not_lead_writes_no_announcement() {
 }
 
 #[test]
+fn e5_an_announcement_goes_with_its_leader() {
+    for (goes_after, expected) in [(500, &[][..]), (3500, &["E5"])] {
+        let mut story = led();
+        announce(&mut story, 1, "here");
+        story.give_up(1, "resign").hold(2).wait(goes_after);
+        let path = format!("{MOUNT}/announcement");
+        story.commit(session(1), vec![Change::Deleted { path }]);
+        assert_breaks(&judge(&story), expected);
+    }
+    // The next leader's is in its place.
+    let mut story = led();
+    announce(&mut story, 1, "here");
+    story.give_up(1, "resign").hold(2);
+    announce(&mut story, 2, "there");
+    assert_eq!(judge(later(&mut story)), []);
+    // Somebody has deleted the leader's candidate.
+    let mut story = led();
+    announce(&mut story, 1, "here");
+    story.delete(1).tell(1, Told::Lost { reason: "znode-deleted".to_owned() }).hold(2);
+    check(later(&mut story), "E5");
+}
+
+#[test]
 fn w2_a_volunteer_that_is_answered_what_it_does_not_hold_is_rejected() {
     let mut story = Story::new();
     story.invoke(1, "volunteer").stand(1, 0).hold(1);
