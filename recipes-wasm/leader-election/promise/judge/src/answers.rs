@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use wok_judge::grants::fence_of;
-use wok_judge::history::{Outcome, Told, What};
+use wok_judge::history::{Entry, Outcome, Told, What};
 use wok_judge::lines::{moments, owner, within};
-use wok_judge::people::{Call, Person};
+use wok_judge::people::{Belief, Call, Person};
 use wok_judge::truth::Contender;
 use wok_judge::{Case, Moment, Violation};
 
@@ -51,6 +51,36 @@ pub(super) fn check(
         }
     }
     check_news(case, id, found);
+}
+
+/// W2 of `volunteer`: one that leads when it answers is answered the fence of its term.
+pub(super) fn check_volunteers(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
+    for call in case.people.calls().iter().filter(|call| call.operation == "volunteer") {
+        let Some((answered, Outcome::Ok { value, .. })) = call.answered else { continue };
+        let Some(person) = case.people.person(call.who) else { continue };
+        if value.get("fence").is_some_and(|fence| !fence.is_null()) {
+            continue;
+        }
+        // A component that is woken has answered before, and may come to lead before the answer arrives.
+        let mut meanwhile = case.history.iter().take(answered.at).skip(call.invoked.at);
+        let is_woken = |entry: &Entry| match &entry.what {
+            What::Woken { participant, .. } => *participant == call.who,
+            _ => false,
+        };
+        let since = if meanwhile.any(is_woken) { call.invoked.at } else { answered.at };
+        let path = value.get("path").and_then(Value::as_str);
+        let leads = |belief: &&Belief<'_>| {
+            let is_it = belief.path.strip_prefix(person.mount.trim_end_matches('/')) == path;
+            is_it && belief.since.at < since && belief.lasts_beyond(answered.at)
+        };
+        let Some(belief) = case.people.beliefs_of(call.who).find(leads) else { continue };
+        let who = call.who;
+        let sentence = format!(
+            "the `volunteer` of participant {who} was answered without a fence, though it leads"
+        );
+        let violation = Violation::new(id, answered.at, sentence);
+        found.push(violation.involving([call.invoked.at, belief.since.at]).by([who]));
+    }
 }
 
 /// The entry from which on the leader led of whom an answer tells, at the earliest that the answer allows;

@@ -7,7 +7,7 @@
 //! | E3 | `turns`, `beliefs` | nobody takes the lead that is free, or one whose znode is gone keeps it |
 //! | E4 | `observers`, `answers` | an observer is told of a leader that never was, by another path or owner than its own, or goes back to an earlier one; or is not told who leads, or that nobody does, though it lasts; or `leader` and `observe` answer one that led at no moment of the call, or none though somebody led all the time |
 //! | E5 | `announcements`, `answers` | an announcement is written by one that does not lead, `announce` is answered and it does not stand, it outlives its leader's candidate or `resign`, or `leader` answers one that the leader had not made at any moment of the call |
-//! | W2 | `grants` | somebody leads though it was never first in line, or is told a fence that is not its own |
+//! | W2 | `grants`, `answers` | somebody leads though it was never first in line, is told a fence that is not its own, or leads and `volunteer` answers no fence |
 //! | H1 | `herd`, `polling` | one deletion wakes more than one candidate, or one that waits asks the ensemble again and again |
 
 mod announcements;
@@ -97,6 +97,7 @@ impl Judge for ElectionJudge {
         exclusion::check_resource(&case, "E1", &mut found);
         grants::check_growth(&case, "E1", &mut found);
         grants::check_condition(&case, "W2", &mut found);
+        answers::check_volunteers(&case, "W2", &mut found);
         beliefs::check(&case, "E2", "E3", &mut found);
         turns::check_turns(&case, "E3", &mut found);
         turns::check_refusals(&case, "E3", &mut found);

@@ -344,6 +344,32 @@ fn e5_an_announcement_goes_with_its_leader() {
 }
 
 #[test]
+fn w2_a_volunteer_that_leads_is_answered_its_fence() {
+    for (is_told, expected) in [(true, &[][..]), (false, &["W2"])] {
+        let mut story = Story::new();
+        story.invoke(1, "volunteer").stand(1, 0).hold(1);
+        let path = story.contender(1).replace(MOUNT, "");
+        let fence = is_told.then(|| story.fence(1));
+        story
+            .answer(1, Outcome::Ok { value: json!({ "path": path, "fence": fence }), holds: true });
+        assert_breaks(&judge(&story), expected);
+    }
+    // It was woken after it had answered, and led before the answer arrived.
+    let mut story = Story::new();
+    story.invoke(1, "volunteer").stand(1, 0);
+    story.push(What::Woken { participant: 1, tags: vec![1] }).hold(1);
+    let path = story.contender(1).replace(MOUNT, "");
+    story.answer(1, Outcome::Ok { value: json!({ "path": path, "fence": null }), holds: true });
+    assert_eq!(judge(&story), []);
+    // It leads since before the call.
+    let mut story = Story::new();
+    story.volunteer(1, 0).hold(1).invoke(1, "volunteer");
+    let path = story.contender(1).replace(MOUNT, "");
+    story.answer(1, Outcome::Ok { value: json!({ "path": path, "fence": null }), holds: true });
+    check(&story, "W2");
+}
+
+#[test]
 fn w2_a_volunteer_that_is_answered_what_it_does_not_hold_is_rejected() {
     let mut story = Story::new();
     story.invoke(1, "volunteer").stand(1, 0).hold(1);
