@@ -21,6 +21,15 @@ const ON_ITS_WAY_US: u64 = 1_000_000;
 /// And to one whose connection did not, beyond a session timeout without faults.
 const AFTER_A_FAULT_US: u64 = 2_000_000;
 
+/// How long one that consents at once may take after it was told: it may have to write its owner back first.
+const AT_ONCE_US: u64 = 3_000_000;
+
+/// Whether a participant gives way as soon as it is asked, by its settings `revocable` and `consent`.
+fn consents_at_once(person: &Person<'_>) -> bool {
+    let consent = person.config.get("consent").and_then(Value::as_str);
+    is_revocable(person) && consent.is_none_or(|consent| consent == "at-once")
+}
+
 /// Whether a participant listens for requests, by its setting `revocable`.
 fn is_revocable(person: &Person<'_>) -> bool {
     person.config.get("revocable").and_then(Value::as_bool).unwrap_or_default()
@@ -187,6 +196,75 @@ impl<'a> Revoking<'a> {
             let entries = [asked.at, belief.since.at];
             found.push(Violation::new(id, at, sentence).involving(entries).by([person.id]));
         }
+    }
+
+    /// V2 of what follows: who holds, is told that it is asked and consents at once gives back what it holds,
+    /// and does not wait until its application does.
+    pub fn check_gives_way(&self, id: &'static str, found: &mut Vec<Violation>) {
+        for (number, asked) in &self.asked {
+            let Some(contender) = self.case.truth.contender(*number) else { continue };
+            let asker = self.case.people.asker(contender);
+            let Some(person) = asker.filter(|person| consents_at_once(person)) else { continue };
+            let Some(belief) = self.case.people.granted(contender) else { continue };
+            let Some(told) = self.told(person, contender, *asked) else { continue };
+            let late = || {
+                let due = self.given_back_by(person, contender, told)?;
+                self.case.first_after(due).filter(|_| belief.lasts_after(due))
+            };
+            let Some(at) = self.goes_on(person, contender, *asked, told).or_else(late) else {
+                continue;
+            };
+            let sentence = format!(
+                "participant {} still has {} with {}, though it was told that it is asked for it, \
+                 and consents at once",
+                person.id, self.case.promise.noun, contender.path
+            );
+            let entries = [asked.at, told.at];
+            found.push(Violation::new(id, at, sentence).involving(entries).by([person.id]));
+        }
+    }
+
+    /// Where one that was told answers the next call, and has not begun to give its contender back. A
+    /// component that is woken does so before it comes to that call.
+    fn goes_on(
+        &self,
+        person: &Person<'_>,
+        contender: &Contender<'_>,
+        asked: Moment,
+        told: Moment,
+    ) -> Option<usize> {
+        let answered = |call: &Call<'_>| match call.answered {
+            Some((answered, Outcome::Ok { .. } | Outcome::Err { .. })) => Some(answered.at),
+            _ => None,
+        };
+        let calls = self.case.people.calls().iter();
+        let mut next = calls.filter(|call| call.who == person.id && call.invoked.at > told.at);
+        let answered = next.find_map(answered)?;
+        let mut meanwhile = self.case.history.iter().take(answered).skip(asked.at);
+        // The application may hear of the request after that.
+        let gives_back = meanwhile.any(|entry| match &entry.what {
+            What::HostCall { participant, name, paths, .. } => {
+                let deletes = matches!(name.as_str(), "release" | "delete" | "multi" | "pipeline");
+                *participant == person.id && deletes && paths.iter().any(|it| it == contender.path)
+            }
+            _ => false,
+        });
+        (!gives_back).then_some(answered)
+    }
+
+    /// When one that was told at that moment must have given back what it holds.
+    fn given_back_by(
+        &self,
+        person: &Person<'_>,
+        contender: &Contender<'_>,
+        told: Moment,
+    ) -> Option<u64> {
+        let (faults, timeout) = (&self.case.faults, self.case.truth.timeout_us(contender.owner));
+        let soon = told.us.saturating_add(AT_ONCE_US);
+        if faults.spared(person.host, told.us, soon, timeout) {
+            return Some(soon);
+        }
+        faults.due(person.host, told.us, timeout.saturating_add(AT_ONCE_US))
     }
 
     /// When a holder must have been told of what it is asked from that moment on. One whose component

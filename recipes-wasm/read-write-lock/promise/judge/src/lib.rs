@@ -13,7 +13,7 @@
 //! | W1 | `turns` | a waiter whose turn it is stays blocked, or one is turned away without a fault |
 //! | W2 | `grants` | a wait succeeds though its condition never held, or is answered with a fence that is not held |
 //! | V1 | `revoking` | one participant deletes another's contender that it has not asked to give way, or that nobody may force |
-//! | V2 | `revoking` | a holder is asked to give way and is not told, or the request is lost in a downgrade |
+//! | V2 | `revoking` | a holder is asked to give way and is not told, the request is lost in a downgrade, or one that is told and consents at once keeps the lock |
 //! | V3 | `revoking` | one that was asked is forced before its time |
 //! | V4 | `revoking` | a request leaves no word of whose the znode is |
 //! | V5 | `revoking` | a `revoke` is answered what is not so |
@@ -70,7 +70,10 @@ impl Judge for ReadWriteLockJudge {
         ),
         ("W2", "a wait succeeds only after it was the contender's turn"),
         ("V1", "who holds gives way by its own consent, but for the force that was agreed on"),
-        ("V2", "a holder that is asked to give way is told, also if it reads on meanwhile"),
+        (
+            "V2",
+            "a holder that is asked to give way is told, also if it reads on meanwhile, and does so if it consents at once",
+        ),
         ("V3", "nobody is forced to give way before its time"),
         ("V4", "who is asked to give way is still named by its znode"),
         ("V5", "what a request to give way is answered is so"),
@@ -105,6 +108,7 @@ impl Judge for ReadWriteLockJudge {
         turns::check_refusals_but(&case, "W1", is_refused, &mut found);
         revoking.check_consent("V1", &mut found);
         revoking.check_told("V2", &mut found);
+        revoking.check_gives_way("V2", &mut found);
         revoking.check_force("V3", &mut found);
         revoking.check_owners("V4", &mut found);
         revoking.check_answers("V5", &mut found);

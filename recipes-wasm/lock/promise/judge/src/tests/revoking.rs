@@ -12,6 +12,10 @@ fn unforced() -> Value {
     json!({ "revocable": true })
 }
 
+fn by_release() -> Value {
+    json!({ "revocable": true, "consent": "by-release" })
+}
+
 /// What is told of requests beside what is told of every line.
 trait Telling {
     fn asked(&mut self, by: ParticipantId, whom: ParticipantId, data: &str) -> &mut Self;
@@ -156,6 +160,36 @@ fn v2_who_has_given_way_or_is_cut_off_need_not_be_told() {
 }
 
 #[test]
+fn v2_who_consents_at_once_and_keeps_the_lock_is_rejected() {
+    let told = || {
+        let mut story = Story::new();
+        story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1);
+        story
+    };
+    let mut story = told();
+    story.wait(4000).push(What::Woken { participant: 3, tags: Vec::new() });
+    check_by(&unforced(), &story, &["V2"]);
+    check_by(&by_release(), &story, &[]);
+    // Nothing that it asks for reaches the ensemble.
+    let mut story = told();
+    story.fault(FaultKind::HostCut, 1).wait(4000);
+    check_by(&unforced(), story.push(What::Woken { participant: 3, tags: Vec::new() }), &[]);
+    // It comes to the next call, and has not given way before.
+    let mut story = told();
+    let value = json!({ "path": story.contender(1), "fence": story.fence(1) });
+    story.invoke(1, "acquire").answer(1, Outcome::Ok { value, holds: true });
+    check_by(&unforced(), &story, &["V2"]);
+    check_by(&by_release(), &story, &[]);
+    // Its application hears of the request when that call is made, and before it is told of the release.
+    let mut story = told();
+    let path = story.contender(1);
+    story.ask(1, "release", &path).invoke(1, "release");
+    let refused = json!({ "invalid": "release: the lock is not held" });
+    story.delete(1).answer_ask(1, None).tell(1, Told::Released { path }).answer_error(1, refused);
+    check_by(&unforced(), &story, &[]);
+}
+
+#[test]
 fn v3_who_is_forced_before_its_time_is_rejected() {
     let mut story = Story::new();
     story.acquire(1, 0).win(1).asked(3, 1, "__REVOKE__").told(1).wait(900);
@@ -165,7 +199,7 @@ fn v3_who_is_forced_before_its_time_is_rejected() {
 #[test]
 fn v3_time_begins_anew_for_another_one_that_asks() {
     let mut story = Story::new();
-    story.acquire(1, 0).win(1).asked(2, 1, "__REVOKE__").answer(2, NOTHING).told(1).wait(5000);
+    story.acquire(1, 0).win(1).asked(2, 1, "__REVOKE__").answer(2, NOTHING).told(1).wait(2000);
     check_by(&forced(), story.invoke(3, "revoke").struck(3, 1).tell(1, lost()), &["V3"]);
 }
 

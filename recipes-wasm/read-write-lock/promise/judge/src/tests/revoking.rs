@@ -89,7 +89,19 @@ fn v2_a_request_goes_along_in_a_downgrade_or_was_told_before() {
     let mut story = downgraded("__REVOKE__");
     check_by(story.push(What::Calm).wait(TIMEOUT_MS + 3000).give_up(1, "release"), &["V2"]);
     let mut story = Story::new();
-    check_by(story.writes(1, 0).win(1).asked(3, 1).told_of_it(1).downgrades(1), &[]);
+    story.writes(1, 0).win(1).asked(3, 1).told_of_it(1).downgrades(1);
+    let by_release = json!({ "revocable": true, "consent": "by-release" });
+    assert_breaks(&judged_by(&by_release, &story.entries), &[]);
+    // Who consents at once does that first.
+    check_by(&story, &["V2"]);
+}
+
+#[test]
+fn v2_a_reader_that_consents_at_once_and_reads_on_is_rejected() {
+    let mut story = Story::new();
+    story.reads(1, 0).win(1).reads(2, 1).win(2).asked(3, 1).asked(3, 2).told_of_it(1).told_of_it(2);
+    story.give_up(1, "release").wait(4000).push(What::Woken { participant: 3, tags: Vec::new() });
+    check_by(&story, &["V2"]);
 }
 
 #[test]
