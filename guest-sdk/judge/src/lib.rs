@@ -42,6 +42,7 @@
 //!   a history for recipes in which contenders stand in line for a claim
 //! - [`lines`]: a pass for those of them that tell people who is in line
 //! - [`departures`]: a pass for recipes that tell people who is there
+//! - [`refusals`]: a pass for recipes that refuse wrong arguments, and what a participant has or lacks
 //! - [`revoking`]: a pass for those of them in which one that holds can be asked to give way
 //! - [`queue`]: the items of a queue by the ensemble's own log, and passes for recipes that are one
 //! - [`revisions`]: a pass for recipes that tell people of revisions
@@ -77,6 +78,7 @@ pub mod linear;
 pub mod lines;
 pub mod polling;
 pub mod queue;
+pub mod refusals;
 pub mod revisions;
 pub mod revoking;
 pub mod turns;
