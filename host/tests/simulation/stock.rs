@@ -1,9 +1,10 @@
 //! Every stock recipe keeps its promises, whatever is done to it.
 
-use wok::modules::stock_names;
+use wok::guest::CompileCache;
+use wok::modules::{ModuleSource, stock_names};
 use wok::simulation::history::{FaultKind, Outcome, What};
 use wok::simulation::search::{Findings, Search};
-use wok::simulation::subject::Subject;
+use wok::simulation::subject::{Given, Subject};
 use wok::simulation::verdict::Verdict;
 use wok::simulation::workload;
 
@@ -87,6 +88,32 @@ fn seeds_that_were_wronged_hold() {
             let verdict = Verdict::of(&subject, workload::plan(&subject, *seed)).unwrap();
             assert_eq!(verdict.violations, [], "{name}, seed {seed}");
         }
+    }
+}
+
+/// Who asks for what a recipe says it refuses is refused, and no promise is broken by that, whatever
+/// faults come.
+#[test]
+fn a_recipe_that_refuses_what_is_wrong_keeps_its_promises() {
+    for (name, text) in [("configuration", include_str!("wrong_arguments/configuration.toml"))] {
+        let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
+        let file = format!("wrong_arguments/{name}.toml");
+        let given = Given::File { name: file, text: text.to_owned() };
+        let subject = Subject::with(name, &bytes, None, CompileCache::Off, given).unwrap();
+        let mut refused = 0;
+        for seed in 1..=30 {
+            let verdict = Verdict::of(&subject, workload::plan(&subject, seed)).unwrap();
+            assert_eq!(verdict.violations, [], "{name}, seed {seed}");
+            let is_refused = |what: &What| {
+                matches!(
+                    what,
+                    What::Returned { outcome: Outcome::Err { value, .. }, .. }
+                        if value.get("invalid").is_some()
+                )
+            };
+            refused += verdict.history.iter().filter(|entry| is_refused(&entry.what)).count();
+        }
+        assert!(refused > 30, "{name}: only {refused} were refused");
     }
 }
 

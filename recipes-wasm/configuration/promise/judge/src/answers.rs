@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 use wok_judge::Violation;
 use wok_judge::history::{Entry, FaultKind, ParticipantId, What};
+use wok_judge::refusals::{is_shown_name, length_of};
 
 use crate::Case;
 use crate::calls::{Answer, Asked, Call, Expected, spells};
@@ -13,13 +14,39 @@ use crate::states::{State, Value};
 /// A snapshot looks so often; each look that fails was spoiled by a change.
 const LOOKS: usize = 16;
 
+/// The most bytes of a key, and of a value.
+const LONGEST_KEY: usize = 128;
+const LARGEST_VALUE: usize = 64 * 1024;
+
+/// What ZooKeeper takes for any version.
+const ANY_VERSION: i32 = -1;
+
+/// Whether a call asks for what the interface says is refused, whatever the configuration is.
+fn is_wrong(asked: Asked<'_>) -> bool {
+    let is_key = |key: &str| is_shown_name(key, LONGEST_KEY);
+    match asked {
+        Asked::Get(key) => !is_key(key),
+        Asked::Set { key, data, expected } => {
+            !is_key(key)
+                || length_of(data).is_some_and(|length| length > LARGEST_VALUE)
+                || expected == Expected::Version(ANY_VERSION)
+        }
+        // What is absent cannot be removed.
+        Asked::Remove { key, expected } => {
+            !is_key(key) || matches!(expected, Expected::Absent | Expected::Version(ANY_VERSION))
+        }
+        Asked::Snapshot | Asked::Observe | Asked::Wait(_) => false,
+    }
+}
+
 /// What is wrong with a key by an error's name.
 fn is_about_the_key(error: &Json) -> bool {
     error == "bad-version" || error == "no-node" || error == "node-exists"
 }
 
 /// K1: a change is refused only if the key was not as expected at some moment of the call. K4: a call is
-/// refused for another reason only where a fault was in its way.
+/// refused for another reason only where its arguments are wrong, or a fault was in its way. One whose
+/// arguments are wrong is refused.
 pub(crate) fn check_refusals(
     case: &Case<'_, '_>,
     k1: &'static str,
@@ -27,13 +54,25 @@ pub(crate) fn check_refusals(
     found: &mut Vec<Violation>,
 ) {
     for call in &case.calls {
-        let (Answer::Refused(error), Some(answered)) = (&call.answer, call.returned) else {
-            continue;
+        let Some(answered) = call.returned else { continue };
+        let error = match &call.answer {
+            Answer::Refused(error) => error,
+            Answer::Unknown => continue,
+            _ => {
+                if is_wrong(call.asked) {
+                    found.push(not_refused(call, k4, answered.at));
+                }
+                continue;
+            }
         };
         let mut states = case.states.between(call.invoked.at, answered.at);
         let (id, is_right) = match call.asked {
             // Another call was under way.
             _ if error.is_null() => (k4, true),
+            asked if is_wrong(asked) => {
+                let is_said = error.get("invalid").is_some();
+                (k4, is_said || !case.is_spared(call.host, call.invoked.us, answered.us))
+            }
             Asked::Set { key, expected, .. } if is_about_the_key(error) => {
                 (k1, states.any(|state| says(error, state.keys.get(key), expected)))
             }
@@ -54,6 +93,15 @@ pub(crate) fn check_refusals(
         let violation = Violation::new(id, answered.at, sentence);
         found.push(violation.involving([call.invoked.at]).by([call.who]));
     }
+}
+
+fn not_refused(call: &Call<'_>, id: &'static str, at: usize) -> Violation {
+    let sentence = format!(
+        "the `{}` of participant {} asks for what is to be refused, and was not refused",
+        call.asked.name(),
+        call.who
+    );
+    Violation::new(id, at, sentence).involving([call.invoked.at]).by([call.who])
 }
 
 /// Whether the error says what is wrong with a key that has this value.

@@ -5,7 +5,7 @@
 //! | K1 | `effects`, `answers` | a change was not as expected, was made twice, or not at all though it was acknowledged; or one was refused that was as expected; or a snapshot is not the tree at one zxid |
 //! | K2 | `observers` | an observer, or who waits, is not told of the last change, is told of a revision that never was, or goes back |
 //! | K3 | `answers` | a reader is shown what was not so during the call |
-//! | K4 | `answers` | a call is refused for another reason without a fault |
+//! | K4 | `answers` | a call with right arguments is refused for another reason without a fault, or one with wrong arguments is not refused as `invalid` |
 //! | H1 | `polling` | who observes or waits asks the ensemble more often than the configuration changes |
 //!
 //! The ensemble's own log has every state that the configuration ever had. A change that was
@@ -69,7 +69,8 @@ impl Judge for ConfigurationJudge {
         ("K3", "what a reader is shown was so at some moment of the call"),
         (
             "K4",
-            "a call is refused only where the key is not as expected, or a fault was in its way",
+            "a call is refused where its arguments are wrong, and otherwise only where the key is \
+             not as expected, or a fault was in its way",
         ),
         ("H1", "who observes or waits asks the ensemble when something changed, and otherwise not"),
     ];

@@ -452,6 +452,52 @@ fn k4_who_is_refused_for_nothing_is_rejected() {
     check(&story, "K4");
 }
 
+/// Calls that the interface says are refused.
+fn wrong_calls() -> Vec<(&'static str, Value)> {
+    let set = |key: &str, data: &str, expected: Value| {
+        ("set", json!({ "key": key, "data": data, "expected": expected }))
+    };
+    vec![
+        ("get", json!({ "key": "." })),
+        ("get", json!({ "key": "" })),
+        ("get", json!({ "key": "x".repeat(129) })),
+        set("a/b", "one", json!("any")),
+        set("a", &"x".repeat(65_537), json!("any")),
+        set("a", "one", json!({ "version": -1 })),
+        ("remove", json!({ "key": "a\n", "expected": "any" })),
+        ("remove", json!({ "key": "a", "expected": "absent" })),
+    ]
+}
+
+#[test]
+fn k4_who_asks_for_what_is_wrong_is_refused_as_invalid() {
+    for (operation, arguments) in wrong_calls() {
+        for (error, is_good) in
+            [(json!({ "invalid": "it is wrong" }), true), (json!("no-node"), false)]
+        {
+            let mut story = begun();
+            story.invoke_with(2, operation, arguments.clone()).answer_error(2, error);
+            match is_good {
+                true => assert_eq!(verdict(&story.entries), [], "{operation} {arguments}"),
+                false => check(&story, "K4"),
+            }
+        }
+    }
+    // What is right is not.
+    let mut story = begun();
+    story.invoke_with(2, "get", json!({ "key": "a.b" }));
+    check(story.answer_error(2, json!({ "invalid": "it is wrong" })), "K4");
+    let mut story = begun();
+    story.ask_to_set(2, "a", "one", json!("absent"));
+    check(story.answer_error(2, json!({ "invalid": "it is wrong" })), "K4");
+}
+
+#[test]
+fn k4_a_wrong_call_that_is_not_refused_is_rejected() {
+    let mut story = begun();
+    check(story.get(2, ".", Value::Null), "K4");
+}
+
 #[test]
 fn h1_an_observer_that_asks_without_a_change_is_rejected() {
     let mut story = begun();
