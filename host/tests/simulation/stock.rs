@@ -95,7 +95,10 @@ fn seeds_that_were_wronged_hold() {
 /// faults come.
 #[test]
 fn a_recipe_that_refuses_what_is_wrong_keeps_its_promises() {
-    for (name, text) in [("configuration", include_str!("wrong_arguments/configuration.toml"))] {
+    for (name, text) in [
+        ("configuration", include_str!("wrong_arguments/configuration.toml")),
+        ("group-membership", include_str!("wrong_arguments/group-membership.toml")),
+    ] {
         let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
         let file = format!("wrong_arguments/{name}.toml");
         let given = Given::File { name: file, text: text.to_owned() };

@@ -7,7 +7,7 @@
 //! | G3 | `following` | who follows the group is not told of its newest change, or who waits for one waits on |
 //! | G4 | `places` | who joined has no znode of its own by that name, created for it; who left has one, or who gave up |
 //! | G5 | `places` | an update that is acknowledged is not what the member says at the revision it was told |
-//! | G6 | `following`, `turns` | a name is free and who waits for it goes on waiting, or a call is refused and no fault was in its way |
+//! | G6 | `following`, `wrongs` | a name is free and who waits for it goes on waiting, or a call is refused and neither a fault nor the caller is the reason, or one with wrong arguments is not refused |
 //! | H1 | `polling` | a participant asks the ensemble again and again |
 //!
 //! The ensemble's own log says who is a member: who has an ephemeral znode in the directory.
@@ -16,6 +16,7 @@ mod following;
 mod group;
 mod places;
 mod views;
+mod wrongs;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use serde_json::Value;
 use wok_judge::history::{Entry, Outcome};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling, turns};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling};
 
 use group::Group;
 
@@ -53,7 +54,8 @@ impl Judge for MembershipJudge {
         ("G5", "what a member was told to have said, it says at that revision"),
         (
             "G6",
-            "a name that is free goes to who waits for it, and a call is refused only by a fault",
+            "a name that is free goes to who waits for it, and a call is refused where it is wrong, \
+             or by a fault",
         ),
         ("H1", "nobody asks again and again"),
     ];
@@ -81,17 +83,9 @@ impl Judge for MembershipJudge {
             let changes = |from, until| group.changes(from, until);
             polling::check_calls(&case, &made, "the group", changes, "H1", &mut found);
         }
-        turns::check_refusals_but(&case, "G6", is_no_member, &mut found);
+        wrongs::check(&case, "G6", &mut found);
         first_of_each(found)
     }
-}
-
-/// Whether a call is refused because its participant is no member.
-fn is_no_member(call: &Call<'_>) -> bool {
-    let of_members = matches!(call.operation, "update" | "leave");
-    let is_invalid = |value: &Value| value.get("invalid").is_some();
-    of_members
-        && matches!(call.answered, Some((_, Outcome::Err { value, .. })) if is_invalid(value))
 }
 
 /// A call, whose it is, and its arguments.

@@ -375,6 +375,73 @@ fn g6_a_call_that_is_refused_without_a_fault_is_rejected() {
     }
 }
 
+fn invalid(story: &mut Story, who: ParticipantId) -> &mut Story {
+    story.answer(who, Outcome::Err { value: json!({ "invalid": "so" }), holds: false })
+}
+
+#[test]
+fn g6_wrong_arguments_are_refused_as_invalid() {
+    let join = |name: &str, data: &str| ("join", json!({ "name": name, "data": data }));
+    let wrong = [
+        join("a/b", "x"),
+        join("", "x"),
+        join(".a", "x"),
+        join(&"x".repeat(129), "x"),
+        join("a", &"x".repeat(65_537)),
+    ];
+    for (operation, arguments) in wrong {
+        let mut story = Story::new();
+        story.make().invoke_with(2, operation, arguments.clone());
+        check_good(invalid(&mut story, 2));
+        let mut story = Story::new();
+        story.make().invoke_with(2, operation, arguments);
+        check(story.answer_error(2, json!("no-node")), "G6");
+    }
+    let mut story = one();
+    story.invoke_with(1, "update", json!({ "data": "x".repeat(65_537) }));
+    check_good(invalid(&mut story, 1));
+    let mut story = Story::new();
+    story.make().ask_to_join(2, "a.b");
+    check(invalid(&mut story, 2), "G6");
+}
+
+#[test]
+fn g6_a_wrong_name_that_is_not_refused_is_rejected() {
+    let mut story = Story::new();
+    story.make().ask_to_join(2, ".a").come(2, ".a", "x");
+    check(story.joined(2, ".a"), "G6");
+}
+
+#[test]
+fn g6_a_member_does_not_join_and_nobody_else_leaves() {
+    let mut story = one();
+    story.ask_to_join(1, "b");
+    check_good(invalid(&mut story, 1));
+    for (operation, arguments) in [("leave", Value::Null), ("update", json!({ "data": "y" }))] {
+        // Of a member it is taken, and of somebody who may be one it need not be.
+        let mut story = one();
+        story.invoke_with(1, operation, arguments.clone());
+        check(invalid(&mut story, 1), "G6");
+        let mut story = one();
+        story.invoke_with(2, operation, arguments.clone());
+        check_good(invalid(&mut story, 2));
+        let mut story = Story::new();
+        story.make().ask_to_join(1, "a").answer(1, Outcome::Cancelled);
+        story.invoke_with(1, operation, arguments);
+        check_good(invalid(&mut story, 1));
+    }
+}
+
+#[test]
+fn g6_a_name_may_be_a_znode_s_that_goes_with_nobody() {
+    let mut story = Story::new();
+    let left = Change::Created { path: path("b"), ephemeral_owner: 0, data: Data::default() };
+    story.make().commit(session(2), vec![left]).ask_to_join(1, "b");
+    check_good(invalid(&mut story, 1));
+    story.go(2, "b").ask_to_join(1, "b");
+    check(invalid(&mut story, 1), "G6");
+}
+
 #[test]
 fn h1_who_asks_again_and_again_is_rejected() {
     for is_idle in [false, true] {
