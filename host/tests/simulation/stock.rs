@@ -98,6 +98,7 @@ fn a_recipe_that_refuses_what_is_wrong_keeps_its_promises() {
     for (name, text) in [
         ("configuration", include_str!("wrong_arguments/configuration.toml")),
         ("group-membership", include_str!("wrong_arguments/group-membership.toml")),
+        ("name-service", include_str!("wrong_arguments/name-service.toml")),
     ] {
         let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
         let file = format!("wrong_arguments/{name}.toml");

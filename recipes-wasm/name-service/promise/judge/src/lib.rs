@@ -6,7 +6,7 @@
 //! | N2 | `views` | a revision that somebody is told never was one, or is older than one that the participant knew when it asked, or news that is told is not newer than the news before |
 //! | N3 | `following` | who follows a name is not told of its newest change, or who waits for one waits on |
 //! | N4 | `places` | who registered has no instance of its own, made for it and saying what it was given; who deregistered has one, or who gave up |
-//! | N5 | `turns` | a call is refused and no fault was in its way |
+//! | N5 | `wrongs` | a call is refused and neither a fault nor the caller is the reason, or one with wrong arguments is not refused |
 //! | N6 | `departures` | the znode of an instance that has ended, or whose host was killed, outlives its session's timeout, rounded up to a tick. So by N1 it is resolved no more after that, and by N3 those who follow are told |
 //! | H1 | `polling` | a participant asks the ensemble again and again |
 //!
@@ -16,6 +16,7 @@ mod following;
 mod places;
 mod service;
 mod views;
+mod wrongs;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,7 @@ use serde_json::Value;
 use wok_judge::history::{Entry, Outcome};
 use wok_judge::people::{Call, Person};
 use wok_judge::truth::Truth;
-use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling, turns};
+use wok_judge::{Case, Judge, Promise, Stay, Violation, departures, first_of_each, polling};
 
 use service::Service;
 
@@ -53,7 +54,10 @@ impl Judge for NamesJudge {
         ("N2", "the revisions that somebody is told of a name are true, and only grow"),
         ("N3", "who follows a name is told of its newest change"),
         ("N4", "who registers has an instance that was made for it, and nobody else has one"),
-        ("N5", "a call is refused only where a fault was in its way"),
+        (
+            "N5",
+            "a call is refused where it is wrong, and otherwise only where a fault was in its way",
+        ),
         (
             "N6",
             "an instance that is dead is gone within its session's timeout, rounded up to a tick",
@@ -87,16 +91,9 @@ impl Judge for NamesJudge {
             let changes = |from, until| services.values().map(|it| it.changes(from, until)).sum();
             polling::check_calls(&case, &made, "the names", changes, "H1", &mut found);
         }
-        turns::check_refusals_but(&case, "N5", has_no_instance, &mut found);
+        wrongs::check(&case, "N5", &mut found);
         first_of_each(found)
     }
-}
-
-/// Whether a call is refused because its participant has no instance.
-fn has_no_instance(call: &Call<'_>) -> bool {
-    let is_invalid = |value: &Value| value.get("invalid").is_some();
-    call.operation == "deregister"
-        && matches!(call.answered, Some((_, Outcome::Err { value, .. })) if is_invalid(value))
 }
 
 /// A call, whose it is, and its arguments.

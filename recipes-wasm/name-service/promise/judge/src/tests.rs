@@ -322,6 +322,73 @@ fn n5_a_call_that_is_refused_without_a_fault_is_rejected() {
     }
 }
 
+fn invalid(story: &mut Story, who: ParticipantId) -> &mut Story {
+    story.answer(who, Outcome::Err { value: json!({ "invalid": "so" }), holds: false })
+}
+
+#[test]
+fn n5_wrong_arguments_are_refused_as_invalid() {
+    let register = |address: &str, key: &str, value: &str| {
+        let metadata = json!([[key, value]]);
+        ("register", json!({ "name": "web", "address": address, "metadata": metadata }))
+    };
+    let wrong = [
+        ("resolve", json!({ "name": "a/b" })),
+        ("observe", json!({ "name": "" })),
+        ("wait", json!({ "name": ".a", "after": 0 })),
+        ("register", json!({ "name": "a\n", "address": "host:80", "metadata": [] })),
+        register("", "zone", "b"),
+        register("host:80", "", "b"),
+        register("host:80", "a=b", "b"),
+        register("host:80", "zone", "b\n"),
+        register("host:80", "zone", &"x".repeat(16 * 1024)),
+    ];
+    for (operation, arguments) in wrong {
+        let mut story = Story::new();
+        story.invoke_with(2, operation, arguments.clone());
+        check_good(invalid(&mut story, 2));
+        let mut story = Story::new();
+        story.invoke_with(2, operation, arguments);
+        check(story.answer_error(2, json!("no-node")), "N5");
+    }
+    let mut story = Story::new();
+    story.register(1);
+    check(invalid(&mut story, 1), "N5");
+}
+
+#[test]
+fn n5_a_wrong_name_that_is_not_refused_is_rejected() {
+    let mut story = Story::new();
+    story.invoke_with(3, "resolve", json!({ "name": ".a" })).answer_value(3, view(0, &[]));
+    check(&story, "N5");
+}
+
+#[test]
+fn n5_who_has_an_instance_registers_none_and_who_has_none_deregisters_none() {
+    let mut story = one();
+    check_good(invalid(story.register(1), 1));
+    let mut story = one();
+    check(invalid(story.invoke(1, "deregister"), 1), "N5");
+    let mut story = one();
+    check_good(invalid(story.invoke(2, "deregister"), 2));
+}
+
+#[test]
+fn n5_one_follows_no_more_than_sixteen_names() {
+    for (names, is_good) in [(16, true), (15, false)] {
+        let mut story = Story::new();
+        for number in 0..names {
+            let name = json!({ "name": format!("name-{number}") });
+            story.invoke_with(3, "observe", name).answer_value(3, json!(0));
+        }
+        story.ask_web(3, "observe").answer_error(3, json!({ "over-limit": "so" }));
+        match is_good {
+            true => check_good(&story),
+            false => check(&story, "N5"),
+        }
+    }
+}
+
 #[test]
 fn h1_who_asks_again_and_again_is_rejected() {
     for is_idle in [false, true] {
