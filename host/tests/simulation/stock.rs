@@ -99,6 +99,7 @@ fn a_recipe_that_refuses_what_is_wrong_keeps_its_promises() {
         ("configuration", include_str!("wrong_arguments/configuration.toml")),
         ("group-membership", include_str!("wrong_arguments/group-membership.toml")),
         ("name-service", include_str!("wrong_arguments/name-service.toml")),
+        ("two-phase-commit", include_str!("wrong_arguments/two-phase-commit.toml")),
     ] {
         let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
         let file = format!("wrong_arguments/{name}.toml");

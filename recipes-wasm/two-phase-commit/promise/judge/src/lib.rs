@@ -9,7 +9,7 @@
 //! | T5 | `statuses` | a status shows what was so at no moment of the call: sites, votes, who is dead, the end, its reason, the deadline or the time in doubt |
 //! | T6 | `endings` | who follows a transaction is not told its end, or another reason; or one that does not follow it is told |
 //! | C1 | `votes` | a vote is cast that its site has not asked for, or acknowledged and not cast |
-//! | C2 | `refusals` | a call is refused, and neither a fault nor the transaction is the reason |
+//! | C2 | `refusals` | a call is refused, and neither a fault nor the transaction nor what it asks for is the reason; or one with wrong arguments is not refused |
 //! | C3 | `arrivals` | a site is not told of a transaction that asks it |
 //! | C4 | `lists` | `transactions` answers what does not ask the site, or leaves out what does; or with another payload or deadline, or in another order |
 //! | H1 | `polling` | who waits asks the ensemble again and again |
@@ -70,7 +70,11 @@ impl Judge for CommitJudge {
         ("T5", "what a status shows was so at a moment of the call"),
         ("T6", "who follows a transaction is told how it ended and why, and nobody else is"),
         ("C1", "a vote is cast if its site asks for it, and is cast when that is acknowledged"),
-        ("C2", "a call is refused only where a fault or the transaction is the reason"),
+        (
+            "C2",
+            "a call is refused where its arguments are wrong, and otherwise only where a fault or \
+             the transaction is the reason",
+        ),
         ("C3", "a site that has asked for transactions is told of others"),
         ("C4", "`transactions` answers those that ask the site, as they were begun"),
         ("H1", "who waits is told, and does not ask again and again"),
@@ -98,7 +102,7 @@ impl Judge for CommitJudge {
         arrivals::check(&case, &log, "C3", &mut found);
         lists::check(&case, &log, "C4", &mut found);
         deadlines::check(&case, &calls, &log, "T5", "C4", &mut found);
-        refusals::check(&case, &calls, "C2", &mut found);
+        refusals::check(&case, &calls, &log, "C2", &mut found);
         polling::check(&case, &calls, "H1", &mut found);
         first_of_each(found)
     }
