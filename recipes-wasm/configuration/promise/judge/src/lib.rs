@@ -3,7 +3,7 @@
 //! | id | pass | broken if |
 //! |---|---|---|
 //! | K1 | `effects`, `answers` | a change was not as expected, was made twice, or not at all though it was acknowledged; or one was refused that was as expected; or a snapshot is not the tree at one zxid |
-//! | K2 | `observers` | an observer, or who waits, is not told of the last change, is told of a revision that never was, or goes back |
+//! | K2 | `observers` | an observer, or who waits, is not told of the last change, is told of a revision that never was, or of one change without its key, or goes back |
 //! | K3 | `answers` | a reader is shown what was not so during the call |
 //! | K4 | `answers` | a call with right arguments is refused for another reason without a fault, or one with wrong arguments is not refused as `invalid` |
 //! | H1 | `polling` | who observes or waits asks the ensemble more often than the configuration changes |
@@ -65,7 +65,11 @@ impl Judge for ConfigurationJudge {
             "a change is made, once, if and only if the key was as expected, and a snapshot is the \
              configuration at one revision",
         ),
-        ("K2", "every observer is told of the last change, and only of revisions that were"),
+        (
+            "K2",
+            "every observer is told of the last change, only of revisions that were, and of one \
+             change by its key",
+        ),
         ("K3", "what a reader is shown was so at some moment of the call"),
         (
             "K4",

@@ -7,6 +7,7 @@ use wok_judge::{Moment, Violation};
 
 use crate::Case;
 use crate::calls::{Answer, Asked, Call, revision};
+use crate::states::State;
 
 /// How long an observer may take to hear of a change, beyond one session timeout without faults.
 const HEARS_US: u64 = 2_000_000;
@@ -65,7 +66,8 @@ fn heard<'a>(case: &Case<'_, 'a>, who: ParticipantId) -> Vec<Heard<'a>> {
     heard
 }
 
-/// Each revision was one, is higher than the one before, and has the key that it is told with.
+/// Each revision was one, is higher than the one before, has the key that it is told with, and is told with
+/// its key where it is one change.
 fn check_sequence(
     case: &Case<'_, '_>,
     who: ParticipantId,
@@ -74,7 +76,10 @@ fn check_sequence(
     found: &mut Vec<Violation>,
 ) {
     let mut last = 0;
+    // What the observer has found last; none where it has found nothing.
+    let mut known = None;
     for told in heard {
+        let before = std::mem::replace(&mut known, told.revision.filter(|found| *found > 0));
         let Some(revision) = told.revision else { continue };
         let states = case.states.between(0, told.when.at);
         let writes: Vec<_> = states.filter(|state| state.wrote_root).collect();
@@ -90,6 +95,11 @@ fn check_sequence(
             only.is_none_or(|state| state.changes.iter().all(|change| change.key != key))
         }) {
             "is not the only change since, or not of the key that it is told with"
+        } else if told.is_event
+            && told.key.is_none()
+            && before.is_some_and(|before| is_one_change(&writes, before, revision))
+        {
+            "is one change since, and is told without its key"
         } else {
             last = revision;
             continue;
@@ -98,6 +108,18 @@ fn check_sequence(
         found.push(Violation::new(id, told.when.at, sentence).by([who]));
         last = last.max(revision);
     }
+}
+
+/// Whether the root was written once from one revision to the other, with the name of the one key that this
+/// changed.
+fn is_one_change(writes: &[&State<'_>], before: i64, revision: i64) -> bool {
+    writes.windows(2).any(|pair| match pair {
+        [old, new] if old.revision == before && new.revision == revision => {
+            let names = |key: &str| new.root.is_some_and(|root| root.bytes() == key.as_bytes());
+            matches!(new.changes.as_slice(), [change] if names(change.key))
+        }
+        _ => false,
+    })
 }
 
 /// Of every change an observer has heard in time, or of a later one, if it is still there by then.

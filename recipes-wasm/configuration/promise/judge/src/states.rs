@@ -33,6 +33,8 @@ pub(crate) struct State<'a> {
     pub(crate) changes: Vec<KeyChange<'a>>,
     /// Whether this transaction wrote the root.
     pub(crate) wrote_root: bool,
+    /// What the root says: the key that was changed last.
+    pub(crate) root: Option<&'a Data>,
 }
 
 /// All states, in order.
@@ -93,6 +95,7 @@ impl<'a> State<'a> {
         };
         if path == mount {
             (self.wrote_root, self.revision) = (true, after.map_or(0, |_| zxid));
+            self.root = after.map(|root| root.data);
             return;
         }
         let Some(key) = path.strip_prefix(mount).and_then(|name| name.strip_prefix('/')) else {

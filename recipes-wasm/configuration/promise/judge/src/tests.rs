@@ -381,6 +381,26 @@ fn k2_a_key_that_is_not_the_only_one_that_changed_is_rejected() {
 }
 
 #[test]
+fn k2_one_change_that_is_told_without_its_key_is_rejected() {
+    let mut story = begun();
+    let begun = story.newest_zxid();
+    story.observe(3, begun).set(1, "a", 0, "one");
+    let newest = story.newest_zxid();
+    check(story.hear(3, newest, None), "K2");
+
+    // Two changes are told without one, and so is one that names another key.
+    let mut story = self::begun();
+    story.observe(3, begun).set(1, "a", 0, "one").set(1, "a", 1, "two");
+    let newest = story.newest_zxid();
+    story.hear(3, newest, None);
+    assert_eq!(verdict(&story.entries), []);
+    story.commit(session(9), vec![set_data(&path("a"), 2, "three"), root("")]);
+    let newest = story.newest_zxid();
+    story.hear(3, newest, None);
+    assert!(verdict(&story.entries).iter().all(|found| found.invariant != "K2"));
+}
+
+#[test]
 fn k2_a_wait_that_is_answered_too_early_or_not_at_all_is_rejected() {
     for after in [102, 103] {
         let mut story = begun();
