@@ -242,7 +242,10 @@ fn files_of(directory: &Path) -> Vec<PathBuf> {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(files_of(&path));
+            // A `wok build` of the recipe leaves it there.
+            if path.file_name().is_some_and(|name| name != "target") {
+                files.extend(files_of(&path));
+            }
         } else {
             files.push(path);
         }
