@@ -69,7 +69,8 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// By what the participant was answered before. Whoever withdraws a call does not know.
+    /// What the answers to the participant's earlier calls say. After one that the participant withdrew, it
+    /// may have the thing and may lack it.
     pub fn before(case: &Case<'_>, call: &Call<'_>, gives: &str, takes: &str) -> Standing {
         let mut standing = Standing { may_have: false, may_lack: true };
         let own = case.people.calls().iter().filter(|it| it.who == call.who);

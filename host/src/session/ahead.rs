@@ -55,7 +55,8 @@ impl AheadSlot {
         self.watched().ahead.clone()
     }
 
-    /// Notes whose znode is watched from now on; nobody's, if it is none. Goes with the watch.
+    /// Notes whose znode the participant watches from now on; none if that znode is nobody's. The caller drops
+    /// what this answers together with the watch, and the slot forgets the znode then.
     pub(super) fn note(&self, ahead: Option<Ahead>) -> Noted {
         let mut watched = self.watched();
         watched.ahead = ahead;

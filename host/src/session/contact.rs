@@ -202,9 +202,10 @@ impl Contact {
     }
 
     /// A server has taken the session over by `now`, on a connection that was asked for after `stood`, where
-    /// that is known. What that server passes on from now on is behind its question whether the session is valid, by which
-    /// the leader hears of the session (`Leader.revalidateSession` of Apache's server, which followers and
-    /// observers ask, and `ZooKeeperServer.revalidateSession` where the leader takes it over itself).
+    /// that is known. What that server passes on from now on is behind its question whether the session is
+    /// valid, by which the leader hears of the session (`Leader.revalidateSession` of Apache's server, which
+    /// followers and observers ask, and `ZooKeeperServer.revalidateSession` where the leader takes it over
+    /// itself).
     ///
     /// That the session was accepted proves less: the answer to an older question may have come late, and a
     /// leader that is cut off answers as well.

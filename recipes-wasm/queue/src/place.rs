@@ -75,9 +75,9 @@ pub(crate) fn set_layout(layout: Layout) {
     LAYOUT.set(layout);
 }
 
-/// Refuses a mount that is a queue of other clients by itself: its items stand in the mount.
-/// Nobody here would see them, and kazoo would take the directories of this recipe for items, the
-/// first of them before all of its own. So whoever makes a directory, or finds none, looks first.
+/// Refuses a mount that is by itself a queue of other clients, whose items stand in the mount. Nobody here
+/// would see those items, and kazoo would take the directories of this recipe for items. So `furnish` looks
+/// before it makes the directories, and `list` looks where there is no directory of items.
 ///
 /// Costs a request, but for wok's own layout, which no other client uses.
 pub(crate) fn check_mount() -> Result<(), Error> {

@@ -46,7 +46,7 @@ impl Part {
         } else {
             self.watch = Watch::new(std::future::ready(Event::Deleted).boxed());
         }
-        // Whoever else looks at the claim in this task has looked already.
+        // `until_claim_lost` may have looked at the claim in this same poll of the task: it has to look again.
         cx.waker().wake_by_ref();
     }
 }
