@@ -187,8 +187,9 @@ impl Running {
         let withdrawn = CancellationToken::new();
         let participant = joined.id;
         let caller = (self.script.host, participant);
-        let call = self.world.invoked(caller, operation, body, withdrawn.clone());
         let deadline = deadline_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+        let until = (withdrawn.clone(), deadline);
+        let call = self.world.invoked(caller, operation, body, until);
         let given_up = async {
             tokio::select! {
                 biased;

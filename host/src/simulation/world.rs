@@ -93,12 +93,21 @@ struct State {
     positions: BTreeMap<usize, usize>,
     finished: usize,
     alive: BTreeMap<ParticipantId, Alive>,
-    /// On which host.
-    open_calls: BTreeMap<CallId, HostId>,
+    open_calls: BTreeMap<CallId, OpenCall>,
     /// The first arguments that did not fit once a reference was resolved.
     misfit: Option<PlanError>,
     /// The first error of a module that refused its config.
     refused_config: Option<Value>,
+}
+
+/// A call that is not answered yet.
+#[derive(Debug)]
+struct OpenCall {
+    /// Of its participant.
+    host: HostId,
+    withdrawn: CancellationToken,
+    /// Its caller gives up then.
+    deadline: Option<Instant>,
 }
 
 /// A participant that has not ended: where it is, and how it is disturbed.
@@ -364,7 +373,7 @@ impl World {
         let mut state = self.state();
         let State { alive, open_calls, .. } = &mut *state;
         // Those of participants that have just ended, too.
-        open_calls.retain(|_, of| *of != host);
+        open_calls.retain(|_, call| call.host != host);
         alive.retain(|_, alive| alive.host != host);
         drop(state);
         self.recorder.forget_host(host);
@@ -375,11 +384,12 @@ impl World {
         (host, participant): (HostId, ParticipantId),
         operation: String,
         arguments: Value,
-        withdraw: CancellationToken,
+        (withdraw, deadline): (CancellationToken, Option<Instant>),
     ) -> CallId {
         let call = self.next_call.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
-        state.open_calls.insert(call, host);
+        let withdrawn = withdraw.clone();
+        state.open_calls.insert(call, OpenCall { host, withdrawn, deadline });
         if let Some(alive) = state.alive.get_mut(&participant) {
             alive.withdraw = Some(withdraw);
         }
@@ -404,9 +414,20 @@ impl World {
         self.recorder.note(What::Wrote { participant, fence, accepted });
     }
 
+    /// The open calls, but for those whose callers will give up. In a run of many long calls, the last one may
+    /// wait for what comes after the run, as for the time of a transaction to be over.
+    fn overdue(&self) -> Vec<CallId> {
+        let now = Instant::now();
+        let state = self.state();
+        let overdue = state.open_calls.iter().filter(|(_, call)| {
+            call.withdrawn.is_cancelled() || call.deadline.is_none_or(|deadline| deadline <= now)
+        });
+        overdue.map(|(id, _)| *id).collect()
+    }
+
     /// Everybody has finished, or never will: lets time pass, and looks at what is left.
     async fn end(&self, nemesis: &Nemesis) {
-        let open: Vec<_> = self.state().open_calls.keys().copied().collect();
+        let open = self.overdue();
         let timeout = Duration::from_millis(self.plan.session_timeout_ms);
         // For everything that takes a session's end, and for empty containers.
         tokio::time::sleep(timeout * 2 + Duration::from_secs(3)).await;

@@ -290,6 +290,37 @@ fn who_moves_as_its_turn_comes_takes_no_permit_too_many() {
     assert_eq!(verdict.violations, []);
 }
 
+/// Found by seed 60,003,229 of `two-phase-commit`: an application that follows one transaction after another
+/// still follows one when the run is over. Its caller would have given up later, so nobody waits for ever;
+/// a caller that never gives up would.
+#[test]
+fn a_call_is_no_broken_promise_while_its_caller_has_not_given_up() {
+    for (deadline, broken) in [("deadline-ms = 250000", None), ("", Some("W1"))] {
+        let scenario = format!(
+            r#"
+            seed = 1
+            hosts = 1
+            session-timeout-ms = 3000
+
+            [[applications]]
+            host = 0
+
+            [[applications.steps]]
+            call = {{ operation = "begin", bind = "tx", arguments = {{ payload = "", sites = ["a"], within-ms = 300000 }} }}
+
+            [[applications.steps]]
+            [applications.steps.call]
+            operation = "outcome"
+            arguments = {{ transaction = "$tx" }}
+            {deadline}
+            "#
+        );
+        let verdict = played("two-phase-commit", &scenario);
+        let found: Vec<_> = verdict.violations.iter().map(|found| &*found.invariant).collect();
+        assert_eq!(found, Vec::from_iter(broken), "{deadline}");
+    }
+}
+
 /// Found by seed 30,042,516: a reply, and no new connection, tells a host that its session has expired. The
 /// session is over with that reply, and a host call that waits for contact has an end.
 #[test]
