@@ -25,6 +25,25 @@ pub(super) enum Creation {
     Found(i64),
     /// It made the znode with this `czxid`.
     Done(i64),
+    /// It made the znode with this `czxid`, which is gone. Kept while another create of the name is open: a
+    /// look that was asked for before the znode went may be read after that.
+    Gone(i64),
+}
+
+impl Creation {
+    fn is_open(self) -> bool {
+        matches!(self, Creation::UnderWay | Creation::Unanswered)
+    }
+
+    /// The same, once its znode is gone. None if it is known of no znode.
+    fn gone(self) -> Option<Creation> {
+        match self {
+            Creation::Found(czxid) | Creation::Done(czxid) | Creation::Gone(czxid) => {
+                Some(Creation::Gone(czxid))
+            }
+            Creation::UnderWay | Creation::Unanswered | Creation::Void => None,
+        }
+    }
 }
 
 /// The creates of named ephemeral znodes, by path.
@@ -40,9 +59,7 @@ impl NamedZnodes {
     pub(super) fn begin(&self, path: &str, seat: SeatId) -> bool {
         let mut by_path = self.lock();
         let creations = by_path.entry(path.to_owned()).or_default();
-        let is_open =
-            |(_, it): &(SeatId, Creation)| matches!(it, Creation::UnderWay | Creation::Unanswered);
-        if creations.iter().any(is_open) {
+        if creations.iter().any(|(_, it)| it.is_open()) {
             return false;
         }
         creations.push((seat, Creation::UnderWay));
@@ -52,16 +69,13 @@ impl NamedZnodes {
     /// The create of that name that is open, and whose it is.
     pub(super) fn open(&self, path: &str) -> Option<(SeatId, Creation)> {
         let by_path = self.lock();
-        let creations = by_path.get(path).into_iter().flatten();
-        let mut open = creations
-            .filter(|(_, it)| matches!(it, Creation::UnderWay | Creation::Unanswered))
-            .copied();
-        open.next()
+        by_path.get(path).into_iter().flatten().find(|(_, it)| it.is_open()).copied()
     }
 
     /// The participant's create made the znode with this `czxid`.
     pub(super) fn settle(&self, path: &str, seat: SeatId, czxid: i64) {
-        self.replace(path, seat, Creation::Done(czxid), |it| !matches!(it, Creation::Done(_)));
+        let is_this = |it| !matches!(it, Creation::Done(_) | Creation::Gone(_));
+        self.replace(path, seat, Creation::Done(czxid), is_this);
     }
 
     /// The participant does not wait for the reply any more.
@@ -104,7 +118,7 @@ impl NamedZnodes {
         let by_path = self.lock();
         let mut creations = by_path.get(path).into_iter().flatten();
         creations.any(|(it, creation)| match creation {
-            Creation::Done(made) => *made == czxid,
+            Creation::Done(made) | Creation::Gone(made) => *made == czxid,
             Creation::Found(made) => (*made == czxid) != (*it == seat),
             Creation::UnderWay | Creation::Unanswered | Creation::Void => false,
         })
@@ -125,18 +139,27 @@ impl NamedZnodes {
     }
 
     fn replace(&self, path: &str, seat: SeatId, by: Creation, which: impl Fn(Creation) -> bool) {
-        for (creator, creation) in self.lock().get_mut(path).into_iter().flatten() {
-            if *creator == seat && which(*creation) {
-                *creation = by;
-            }
-        }
-        self.changed.notify_waiters();
+        self.change(path, |it, creation| {
+            let is_meant = it == seat && which(creation);
+            Some(if is_meant { by } else { creation })
+        });
     }
 
     fn retain(&self, path: &str, keep: impl Fn((SeatId, Creation)) -> bool) {
+        self.change(path, |seat, creation| match keep((seat, creation)) {
+            true => Some(creation),
+            false => creation.gone(),
+        });
+    }
+
+    fn change(&self, path: &str, change: impl Fn(SeatId, Creation) -> Option<Creation>) {
         let mut by_path = self.lock();
         if let Some(creations) = by_path.get_mut(path) {
-            creations.retain(|it| keep(*it));
+            let changed = |(seat, it): (SeatId, Creation)| Some((seat, change(seat, it)?));
+            *creations = std::mem::take(creations).into_iter().filter_map(changed).collect();
+            if !creations.iter().any(|(_, it)| it.is_open()) {
+                creations.retain(|(_, it)| !matches!(it, Creation::Gone(_)));
+            }
             if creations.is_empty() {
                 by_path.remove(path);
             }
@@ -193,8 +216,25 @@ mod tests {
         assert!(named.begin("/a", 2));
         assert!(named.is_anothers("/a", 2, 70));
         assert!(named.is_anothers("/a", 1, 70), "not of a later create of its own");
+    }
+
+    #[test]
+    fn a_znode_that_has_just_gone_is_not_what_an_open_create_has_made() {
+        let named = NamedZnodes::default();
+        assert!(named.begin("/a", 1));
+        named.settle("/a", 1, 70);
+        assert!(named.begin("/a", 2));
         named.forget("/a", 1, 70);
-        assert!(!named.is_anothers("/a", 2, 70));
+        assert!(named.is_anothers("/a", 2, 70), "what was asked before may be answered only now");
+        named.abandon("/a", 2);
+        assert!(named.is_anothers("/a", 2, 70));
+        named.settle("/a", 2, 80);
+        assert!(named.begin("/a", 2));
+        named.forget("/a", 2, 80);
+        named.settle("/a", 2, 90);
+        assert!(named.begin("/a", 3));
+        assert!(named.is_anothers("/a", 3, 90) && !named.is_anothers("/a", 3, 80));
+        assert!(!named.is_anothers("/a", 3, 70), "nobody asked before");
     }
 
     #[test]
@@ -240,7 +280,7 @@ mod tests {
         assert!(named.is_anothers("/a", 2, 70) && !named.is_anothers("/a", 1, 70));
         assert!(named.is_anothers("/a", 1, 80), "the second one's, whose reply is under way");
         named.forget_unanswered("/a", 1);
-        assert!(!named.is_anothers("/a", 2, 70));
+        assert!(named.is_anothers("/a", 2, 70), "it has gone only now");
         assert_eq!(named.open("/a"), Some((2, Creation::UnderWay)));
     }
 }

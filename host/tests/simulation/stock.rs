@@ -329,6 +329,15 @@ fn who_is_told_by_a_reply_that_the_session_expired_waits_for_contact_no_longer()
     assert_eq!(verdict.violations, []);
 }
 
+/// Found by seed 60,054,743: two consumers of one session claim an item one after the other, the request of
+/// the second one is lost, and the claim of the first goes while the host looks what became of that
+/// request. The look was sent before it went.
+#[test]
+fn a_claim_that_goes_while_the_next_one_is_looked_for_is_not_the_next_one() {
+    let verdict = played("queue", include_str!("gone_while_looked_for.toml"));
+    assert_eq!(verdict.violations, []);
+}
+
 /// Found by seed 607,893: a host comes back after a pause of almost its session timeout and asks for
 /// contact, and what the leader sends does not come to the host's server any more, its pings among it. What
 /// the host asks for next comes to the leader nevertheless, and is answered when the leader has ended the
