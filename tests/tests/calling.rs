@@ -51,6 +51,26 @@ async fn who_holds_a_lock_is_asked_by_one_command() -> Result<()> {
 }
 
 #[tokio::test]
+async fn what_an_acl_does_not_allow_is_told_with_its_znode() -> Result<()> {
+    let admin = Admin::connect(zookeeper::shared().await.address()).await?;
+    let path = zookeeper::unique_path();
+    admin.create_unreadable(&path, b"").await?;
+    // A contender, a multi with the request that is refused in it, and a read in a pipeline.
+    let refused = [
+        (call("lock", &path, &["try-acquire"]).await?, "contend-and-list"),
+        (call("counter", &path, &["add", "by=1"]).await?, "get-data"),
+        (call("barrier", &path, &["lower"]).await?, "multi"),
+    ];
+    for (ended, asked) in refused {
+        assert_eq!(ended.code(), Some(70), "{ended:?}");
+        for told in [&format!("{asked} {path}: the ACL does not allow it"), "no-auth: the ACL"] {
+            assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_call_answers_in_the_types_of_the_module_and_leaves_no_claim() -> Result<()> {
     let server = zookeeper::shared().await;
     let admin = Admin::connect(server.address()).await?;

@@ -8,7 +8,7 @@ use super::answer::{Failed, mismatch, settled, unless_cancelled};
 use super::bindings::wok::recipe::zookeeper::{
     Committed, Contents, Error, MultiError, Reply, Request, WatchRequest, Write, Written,
 };
-use super::convert::{path_of, paths_of};
+use super::convert::{name_of, path_of, paths_of};
 use super::giving_up::told_beside;
 use super::state::State;
 use crate::session::{self, Fence, Watching};
@@ -64,7 +64,7 @@ impl State {
         claim: &[String],
     ) -> Result<(Vec<session::Written>, Option<Fence>), Failed> {
         let request = session::Request::Multi(writes.to_vec());
-        let paths = self.seen(|| paths_of(&request));
+        let paths = paths_of(&request);
         // Where there is a new claim, nothing is given up.
         let given_up = if claim.is_empty() { self.giving_up([&request]) } else { None };
         let (seat, scope) = self.seat_and_scope();
@@ -141,7 +141,12 @@ impl State {
                 Err(NotSent::Multi(refused)) => Ok(Reply::Multi(Err(refused))),
                 Ok(asked) => {
                     let outcome = replies.next().ok_or_else(|| mismatch("pipeline"))?;
-                    match (&asked.request, settled(outcome).await) {
+                    let outcome = settled(outcome).await;
+                    if let Err(failed) = &outcome {
+                        let (name, paths) = (name_of(&asked.request), paths_of(&asked.request));
+                        self.log_refusal(name, &paths, failed);
+                    }
+                    match (&asked.request, outcome) {
                         (_, Ok(reply)) => self.reply(&asked, reply)?,
                         (session::Request::Multi(_), Err(failed)) => {
                             let index = failed.index();
@@ -160,7 +165,7 @@ impl State {
         requests: Vec<session::Request>,
     ) -> Result<Vec<Result<session::Reply, session::Failure>>, Failed> {
         let given_up = self.giving_up(&requests);
-        let paths = self.seen(|| requests.iter().flat_map(paths_of).collect());
+        let paths: Vec<_> = requests.iter().flat_map(paths_of).collect();
         let (seat, scope) = self.seat_and_scope();
         let telling = given_up.as_ref().map(|given_up| given_up.telling(&seat));
         let errand = || async move {

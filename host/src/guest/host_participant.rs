@@ -95,7 +95,7 @@ impl State {
         data: Vec<u8>,
     ) -> Result<Created, Error> {
         let (parent, name) = self.contender(parent, name)?;
-        let paths = self.seen(|| vec![parent.clone()]);
+        let paths = vec![parent.clone()];
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
             unless_cancelled(&scope, pin!(seat.contend(&parent, name, data))).await
@@ -113,7 +113,7 @@ impl State {
     ) -> Result<(Created, Resource<ChildList>), Error> {
         self.check_child_lists(1)?;
         let (parent, name) = self.contender(parent, name)?;
-        let paths = self.seen(|| vec![parent.clone()]);
+        let paths = vec![parent.clone()];
         let (seat, scope) = self.seat_and_scope();
         let directory = parent.clone();
         let errand = || async move {
@@ -132,7 +132,7 @@ impl State {
         let path = self.resolve(path)?;
         let (seat, scope) = self.seat_and_scope();
         let claimed = path.clone();
-        let paths = self.seen(|| vec![path.clone()]);
+        let paths = vec![path.clone()];
         let errand = || async move { unless_cancelled(&scope, pin!(seat.claim(&claimed))).await };
         let fence = self.run_errand("claim", paths, |_| None, errand).await?;
         self.unless_lost().await;
@@ -144,7 +144,7 @@ impl State {
         let paths = paths.iter().map(|path| self.resolve(path)).collect::<Result<Vec<_>, _>>()?;
         let (seat, scope) = self.seat_and_scope();
         let claimed = paths.clone();
-        let seen = self.seen(|| paths.clone());
+        let seen = paths.clone();
         let errand =
             || async move { unless_cancelled(&scope, pin!(seat.claim_all(&claimed))).await };
         let fences = self.run_errand("claim-all", seen, |_| None, errand).await?;
@@ -170,7 +170,7 @@ impl State {
         let path = self.resolve(path)?;
         // Told before the znode goes: once it is gone, another may hold.
         let given_up = self.released(&path);
-        let paths = self.seen(|| vec![path.clone()]);
+        let paths = vec![path.clone()];
         let (seat, scope) = self.seat_and_scope();
         let errand = || async move {
             let hurry = scope.cancelled_for(WITHDRAWAL);

@@ -155,7 +155,7 @@ impl State {
         let given_up = self.giving_up([&request]);
         let (seat, scope) = self.seat_and_scope();
         let name = name_of(&request);
-        let paths = self.seen(|| paths_of(&request));
+        let paths = paths_of(&request);
         let telling = given_up.as_ref().map(|given_up| given_up.telling(&seat));
         let errand = || async move {
             let request = told_beside(telling, seat.submit(request));
@@ -172,7 +172,7 @@ impl State {
     /// and `ensure` of the znode itself creates it without its data.
     async fn create_own(&mut self, write: session::Write) -> Result<session::Reply, Failed> {
         let (seat, scope) = self.seat_and_scope();
-        let paths = self.seen(|| vec![path_of(&write).to_owned()]);
+        let paths = vec![path_of(&write).to_owned()];
         let errand = move || async move {
             unless_cancelled(&scope, pin!(seat.create_with_parents(write))).await
         };
@@ -184,7 +184,7 @@ impl State {
         let resolved: Result<Vec<_>, _> = paths.iter().map(|path| self.resolve(path)).collect();
         let resolved = resolved?;
         let (seat, scope) = self.seat_and_scope();
-        let (seen, mode) = (self.seen(|| resolved.clone()), mode.into());
+        let (seen, mode) = (resolved.clone(), mode.into());
         let errand = move || async move {
             unless_cancelled(&scope, pin!(seat.ensure(resolved, mode))).await
         };

@@ -61,7 +61,8 @@ fn meaning(case: &str) -> Option<&'static str> {
         }
         "bad-version" => "somebody has changed it meanwhile",
         "no-auth" => {
-            "the ACL of a znode there does not allow it: compare the ACL (`getAcl`) with the credentials"
+            "the ACL of a znode does not allow it; the log names the znode: compare its ACL (`getAcl`) with \
+             the credentials"
         }
         "no-children-for-ephemerals" => {
             "the znode above is ephemeral and can have no children: choose another mount"

@@ -7,6 +7,7 @@ use futures_util::future::BoxFuture;
 
 use super::answer::Failed;
 use super::state::State;
+use super::surroundings::LogLevel;
 use crate::session::{Failure, Refusal};
 
 /// The host calls that a witness sees, by the contract's names; `wait` is that for a watch.
@@ -57,14 +58,10 @@ pub trait Witness: Send + Sync {
 }
 
 impl State {
-    /// What a host call is about, if anybody wants to know.
-    pub(super) fn seen(&self, paths: impl FnOnce() -> Vec<String>) -> Vec<String> {
-        if self.surroundings.witness.is_some() { paths() } else { Vec::new() }
-    }
-
-    /// Has a host call's errand done, before the eyes of the witness if there is one.
+    /// Has a host call's errand done, before the eyes of the witness if there is one. The log names the
+    /// znodes of what is refused for a person to remedy.
     pub(super) async fn run_errand<T, F>(
-        &self,
+        &mut self,
         name: &'static str,
         paths: Vec<String>,
         created: fn(&T) -> Option<&str>,
@@ -74,17 +71,44 @@ impl State {
         T: Send + 'static,
         F: Future<Output = Result<T, Failed>> + Send + 'static,
     {
-        let Some(witness) = self.surroundings.witness.clone() else {
-            return self.turn.errands.run(errand).await;
+        let outcome = match self.surroundings.witness.clone() {
+            None => self.turn.errands.run(errand).await,
+            Some(witness) => {
+                let asked = paths.clone();
+                let witnessed = move || async move {
+                    let number = witness.asked(name, asked);
+                    let outcome = unless_killed(&witness, errand()).await;
+                    let path = outcome.as_ref().ok().and_then(created);
+                    let answer = outcome.as_ref().map_or_else(Failed::name, |_| "ok");
+                    witness.answered(number, answer, path);
+                    outcome
+                };
+                self.turn.errands.run(witnessed).await
+            }
         };
-        let witnessed = move || async move {
-            let number = witness.asked(name, paths);
-            let outcome = unless_killed(&witness, errand()).await;
-            let path = outcome.as_ref().ok().and_then(created);
-            witness.answered(number, outcome.as_ref().map_or_else(Failed::name, |_| "ok"), path);
-            outcome
+        if let Err(failed) = &outcome {
+            self.log_refusal(name, &paths, failed);
+        }
+        outcome
+    }
+
+    /// Names the znodes of a request that the server refuses for what a person has set up there: the
+    /// contract's error, which the component is answered, has no room for them.
+    pub(super) fn log_refusal(&mut self, name: &str, paths: &[String], failed: &Failed) {
+        let Failed::Request(Failure::Refused { refusal, index }) = failed else { return };
+        let remedy = match refusal {
+            Refusal::NoAuth => {
+                "to create or to delete a znode takes what the ACL of its parent says"
+            }
+            Refusal::NoChildrenForEphemerals => "choose another mount",
+            Refusal::QuotaExceeded => "`listquota` tells the quota",
+            _ => return,
         };
-        self.turn.errands.run(witnessed).await
+        let part = index.and_then(|index| paths.get(index));
+        let znodes = part.cloned().unwrap_or_else(|| paths.join(", "));
+        let line = format!("{name} {znodes}: {refusal}; {remedy}");
+        let time = &self.surroundings.time;
+        self.voice_box.log(LogLevel::Warn, &line, || time.now_ms());
     }
 }
 
