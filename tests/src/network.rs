@@ -9,6 +9,7 @@
 
 mod slow_link;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -34,7 +35,8 @@ const NAMESPACES: &str = "/run/netns";
 pub struct Network {
     hub: String,
     sites: Vec<Site>,
-    slow_links: Vec<SlowLink>,
+    /// By site.
+    slow_links: BTreeMap<usize, SlowLink>,
 }
 
 /// A site.
@@ -55,7 +57,7 @@ impl Network {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}.{count}", scratch::name()?);
         let mut network =
-            Network { hub: format!("{name}-hub"), sites: Vec::new(), slow_links: Vec::new() };
+            Network { hub: format!("{name}-hub"), sites: Vec::new(), slow_links: BTreeMap::new() };
         ip(&["netns", "add", &network.hub]).context(
             "network namespaces are made by root with `ip`, of the package iproute2: run the tests \
              as root",
@@ -95,7 +97,7 @@ impl Network {
         &self.sites
     }
 
-    /// Makes the link of a site slow, for as long as the network exists.
+    /// Makes the link of a site slow, as slow as that until [`Network::change_slowness`].
     ///
     /// # Errors
     /// If this machine lets nobody make TUN devices.
@@ -103,13 +105,22 @@ impl Network {
         let (inside, at_hub) = ("slow".to_owned(), format!("slow{}", site + 1));
         let Site { namespace, address } = self.sites.get(site).context("a site")?;
         let ends = [(namespace.as_str(), inside.as_str()), (self.hub.as_str(), at_hub.as_str())];
-        self.slow_links.push(SlowLink::between(ends, slowness)?);
+        self.slow_links.insert(site, SlowLink::between(ends, slowness)?);
         for (namespace, device) in ends {
             ip(&["-n", namespace, "link", "set", device, "up"])?;
         }
         let address = address.to_string();
         ip(&["-n", &self.hub, "route", "add", &address, "dev", &at_hub])?;
         ip(&["-n", namespace, "route", "replace", "default", "dev", &inside, "src", &address])
+    }
+
+    /// Makes a slow link as slow as that, under the connections that it carries.
+    ///
+    /// # Errors
+    /// If nobody has slowed the site down before.
+    pub fn change_slowness(&self, site: usize, slowness: Slowness) -> Result<()> {
+        self.slow_links.get(&site).context("a site that was slowed down")?.change(slowness);
+        Ok(())
     }
 
     /// Lets vanish what one site sends to another, until [`Network::mend`]. The other way stays.

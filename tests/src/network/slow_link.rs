@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tun_rs::{AsyncDevice, DeviceBuilder, SyncDevice};
@@ -17,7 +17,7 @@ use tun_rs::{AsyncDevice, DeviceBuilder, SyncDevice};
 use super::enter;
 
 /// How slow a link is, in each direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Slowness {
     /// How long a packet takes on average.
     pub delay: Duration,
@@ -35,17 +35,27 @@ const UNDER_WAY: usize = 1_024;
 
 /// Carries packets for as long as the value lives.
 #[derive(Debug)]
-pub(super) struct SlowLink(#[expect(dead_code, reason = "dropping it ends the tasks")] JoinSet<()>);
+pub(super) struct SlowLink {
+    slowness: watch::Sender<Slowness>,
+    #[expect(dead_code, reason = "dropping it ends the tasks")]
+    ways: JoinSet<()>,
+}
 
 impl SlowLink {
     /// Makes a device in each of two namespaces, and carries packets between them.
     pub(super) fn between(ends: [(&str, &str); 2], slowness: Slowness) -> Result<SlowLink> {
         let [one, other] = ends.map(|(namespace, device)| open(namespace, device));
         let (one, other) = (Arc::new(one?), Arc::new(other?));
+        let slowness = watch::Sender::new(slowness);
         let mut ways = JoinSet::new();
-        ways.spawn(carry(Arc::clone(&one), Arc::clone(&other), slowness));
-        ways.spawn(carry(other, one, slowness));
-        Ok(SlowLink(ways))
+        ways.spawn(carry(Arc::clone(&one), Arc::clone(&other), slowness.subscribe()));
+        ways.spawn(carry(other, one, slowness.subscribe()));
+        Ok(SlowLink { slowness, ways })
+    }
+
+    /// Is as slow as that for the packets that come from now on.
+    pub(super) fn change(&self, slowness: Slowness) {
+        self.slowness.send_replace(slowness);
     }
 }
 
@@ -63,12 +73,13 @@ fn open(namespace: &str, device: &str) -> Result<AsyncDevice> {
 }
 
 /// Carries what one device sends to the other, until a device is gone.
-async fn carry(from: Arc<AsyncDevice>, to: Arc<AsyncDevice>, slowness: Slowness) {
+async fn carry(from: Arc<AsyncDevice>, to: Arc<AsyncDevice>, slowness: watch::Receiver<Slowness>) {
     let (sender, mut under_way) = mpsc::channel::<(Instant, Vec<u8>)>(UNDER_WAY);
     let receive = async move {
         let mut last = Instant::now();
         let mut packet = vec![0; LONGEST_PACKET];
         while let Ok(length) = from.recv(&mut packet).await {
+            let slowness = *slowness.borrow();
             if random(100) < slowness.lost_percent {
                 continue;
             }

@@ -31,14 +31,14 @@ const SERVERS: usize = 3;
 /// The site without a server.
 const FAR: usize = SERVERS;
 
-/// How slow the link of that site is.
+/// How slow the link of that site can be.
 const SLOW: Slowness = Slowness {
     delay: Duration::from_millis(300),
     jitter: Duration::from_millis(200),
     lost_percent: 5,
 };
 
-/// Three servers in three sites, and a site at the end of a slow link.
+/// Three servers in three sites, and a site at the end of a link that can be slow.
 #[derive(Debug)]
 pub struct Ground {
     network: Network,
@@ -65,11 +65,13 @@ pub enum Cut {
     Flapping,
     /// Nothing is cut off, but the link of the holder's host is slow and loses packets.
     Slow,
+    /// As that, but the link becomes slow when the host holds, and TCP has yet to learn how slow.
+    Slowing,
 }
 
 impl Cut {
     /// All of them.
-    pub const ALL: [Cut; 8] = [
+    pub const ALL: [Cut; 9] = [
         Cut::WithFollower,
         Cut::AfterAPause,
         Cut::WithLeader,
@@ -78,18 +80,23 @@ impl Cut {
         Cut::FollowerUnheard,
         Cut::Flapping,
         Cut::Slow,
+        Cut::Slowing,
     ];
+
+    /// Whether it can be played with a session timeout of this length: on a slow link a shorter session
+    /// is hardly ever believed in for long enough to claim anything.
+    pub fn is_playable(self, timeout: Duration) -> bool {
+        self != Cut::Slow || timeout >= Duration::from_secs(10)
+    }
 
     /// Whether the holder is certain to lose its claim.
     pub(super) fn is_lasting(self) -> bool {
-        !matches!(self, Cut::Flapping | Cut::Slow)
+        !matches!(self, Cut::Flapping | Cut::Slow | Cut::Slowing)
     }
 
-    /// Whether the holder is to keep its claim, with a session timeout of this length. With a shorter
-    /// one a packet that is lost three times in a row may take it away: TCP doubles the time after
-    /// which it sends the packet again.
-    pub(super) fn is_survived(self, timeout: Duration) -> bool {
-        self == Cut::Slow && timeout >= Duration::from_secs(10)
+    /// Whether the holder is to keep its claim.
+    pub(super) fn is_survived(self) -> bool {
+        self == Cut::Slow
     }
 
     /// How long a round takes on a machine that does nothing else, roughly.
@@ -97,7 +104,7 @@ impl Cut {
         match self {
             // After it the leader's followers find out, and a session begins anew.
             Cut::WithLeader => TICK * SYNC_LIMIT + timeout + AROUND,
-            Cut::Flapping | Cut::Slow => MINUTE + AROUND,
+            Cut::Flapping | Cut::Slow | Cut::Slowing => MINUTE + AROUND,
             _ => timeout + AROUND,
         }
     }
@@ -119,20 +126,23 @@ impl Ground {
     /// If this machine lets nobody make network namespaces or TUN devices.
     pub async fn new() -> Result<Ground> {
         let mut network = Network::new(4)?;
-        network.slow_down(FAR, SLOW)?;
+        network.slow_down(FAR, Slowness::default())?;
         let options = Options::default().tick(TICK).setting("syncLimit", &SYNC_LIMIT.to_string());
         let ensemble = Ensemble::start_apart(&network.sites()[..SERVERS], options).await?;
         Ok(Ground { network, ensemble })
     }
 
-    /// Where a round of that cut is played.
+    /// Where a round of that cut is played, and the links as they are before the cut.
     pub(super) async fn places(&self, cut: Cut) -> Result<Places> {
         let leader = self.ensemble.leader().await?;
         let holder = match cut {
             Cut::WithLeader => leader,
             _ => (leader + 1) % self.ensemble.servers().len(),
         };
-        let host = if cut == Cut::Slow { FAR } else { holder };
+        let host = if matches!(cut, Cut::Slow | Cut::Slowing) { FAR } else { holder };
+        if cut == Cut::Slow {
+            self.network.change_slowness(FAR, SLOW)?;
+        }
         Ok(Places { holder, host, leader })
     }
 
@@ -174,7 +184,8 @@ impl Ground {
             Cut::LeaderUnheard => self.network.cut(leader, holder),
             Cut::FollowerUnheard => self.network.cut(holder, leader),
             Cut::Flapping => self.flap(holder).await,
-            Cut::Slow => {
+            Cut::Slow | Cut::Slowing => {
+                self.network.change_slowness(FAR, SLOW)?;
                 // tidy: for how long it holds is what is promised
                 tokio::time::sleep(MINUTE).await;
                 Ok(())
@@ -207,7 +218,10 @@ impl Ground {
             }
             Cut::LeaderUnheard => self.network.mend(leader, holder)?,
             Cut::FollowerUnheard => self.network.mend(holder, leader)?,
-            Cut::Flapping | Cut::Slow => {}
+            Cut::Slow | Cut::Slowing => {
+                self.network.change_slowness(FAR, Slowness::default())?;
+            }
+            Cut::Flapping => {}
         }
         let serve = async || {
             for server in self.ensemble.servers() {

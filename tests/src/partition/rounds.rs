@@ -11,9 +11,6 @@ use crate::patience::eventually;
 use crate::process::OrderFile;
 use crate::zookeeper;
 
-/// How often a holder is waited for, a minute each time.
-const STARTS: usize = 5;
-
 /// A line of a command: for which recipe, with which fence, who.
 fn read(label: &str) -> Result<(&str, i64, &str)> {
     let words: Vec<&str> = label.split(' ').collect();
@@ -95,12 +92,6 @@ pub async fn round(
     let (path, order) = (zookeeper::unique_path(), OrderFile::new()?);
     let places = ground.places(cut).await?;
     let mut holder = kind.start(ground.holder(&places), timeout, &path, &order, "A")?;
-    // On a slow link a session that is short may be lost again before anything is held.
-    for _ in 1..STARTS {
-        if commands_run(&order, "A", holder.commands).await.is_ok() {
-            break;
-        }
-    }
     let held = commands_run(&order, "A", holder.commands).await;
     held.with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}: {:?}", said(&holder)))?;
     let mut waiter = kind.start(ground.waiter(&places), timeout, &path, &order, "B")?;
@@ -123,7 +114,7 @@ pub async fn round(
             .with_context(|| format!("{cut:?}: {:?}\n{:?}", said(&holder), said(&waiter)))?;
     }
     let gap = judge(&order).with_context(|| format!("{cut:?}, {kind:?}, {timeout:?}"));
-    if cut.is_survived(timeout) {
+    if cut.is_survived() {
         let said = said(&holder);
         let is_kept = matches!(gap, Ok(None)) && !said.iter().any(|line| tells_of_loss(line));
         ensure!(is_kept, "{cut:?}, {kind:?}, {timeout:?}: the claim was lost; {gap:?}; {said:?}");

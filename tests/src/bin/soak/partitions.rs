@@ -54,7 +54,8 @@ fn lanes(options: &Options) -> Vec<Lane> {
     let lane = |kind: Kind, timeout: u64| {
         let is_wanted = |cut: &Cut| {
             let name = format!("{cut:?}/{kind:?}/{timeout}");
-            options.only.as_ref().is_none_or(|only| name.contains(only))
+            cut.is_playable(Duration::from_secs(timeout))
+                && options.only.as_ref().is_none_or(|only| name.contains(only))
         };
         let cuts = Cut::ALL.into_iter().filter(is_wanted).collect();
         Lane { kind, timeout, cuts, rounds }
