@@ -100,6 +100,9 @@ async fn a_call_whose_session_ends_is_told_that_it_may_have_been_done() -> Resul
     let message = told.body["message"].as_str().unwrap();
     assert!(message.contains("may have been written, so look"), "{message}");
     assert!(!message.contains("join again"), "{message}");
+    let admin = Admin::connect(server.address()).await?;
+    let (count, _) = admin.get(&format!("{}/orders", serving.root)).await?.context("a counter")?;
+    assert_eq!(count, 2_u64.to_be_bytes(), "it was done");
     Ok(())
 }
 
