@@ -13,7 +13,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use super::core::{Core, child};
 use super::deletions::Deleting;
 use super::failure::{Failure, Refusal};
-use super::ledger::{Entry, Naming, SeatId, Trace, Znode};
+use super::ledger::{Entry, Naming, Trace, Znode};
+use super::named::CreationId;
 use super::omission::Omission;
 use super::request::{Request, Stat, Write};
 
@@ -29,7 +30,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A znode to delete.
 #[derive(Debug)]
 pub(super) struct Job {
-    pub(super) seat: SeatId,
     pub(super) entry: Entry,
     /// Told when the znode is gone for certain, or cannot be deleted.
     pub(super) done: oneshot::Sender<()>,
@@ -101,7 +101,7 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
 fn given_name(entry: &Entry) -> Option<&str> {
     match entry {
         Entry::Known(znode) if znode.naming == Naming::Given => Some(&znode.path),
-        Entry::Pending(Trace::Named { path }) => Some(path),
+        Entry::Pending(Trace::Named { path, .. }) => Some(path),
         Entry::Known(_) | Entry::Pending(Trace::Contender { .. }) => None,
     }
 }
@@ -115,8 +115,8 @@ async fn find(core: &Core, job: &Job) -> Result<Option<Znode>, Failure> {
             let naming = Naming::Unique;
             Ok(found.map(|(path, stat)| Znode { path, czxid: stat.czxid, naming }))
         }
-        Entry::Pending(Trace::Named { path }) => {
-            let found = find_named(core, path, job.seat).await?;
+        Entry::Pending(Trace::Named { path, creation }) => {
+            let found = find_named(core, path, *creation).await?;
             let (path, naming) = (path.clone(), Naming::Given);
             Ok(found.map(|stat| Znode { path, czxid: stat.czxid, naming }))
         }
@@ -155,8 +155,8 @@ impl Pauses {
 
 fn forget_named(core: &Core, job: &Job) {
     match &job.entry {
-        Entry::Known(znode) => core.named.forget(&znode.path, job.seat, znode.czxid),
-        Entry::Pending(Trace::Named { path }) => core.named.forget_unanswered(path, job.seat),
+        Entry::Known(znode) => core.named.forget(&znode.path, znode.czxid),
+        Entry::Pending(Trace::Named { path, creation }) => core.named.strike(path, *creation),
         Entry::Pending(Trace::Contender { .. }) => {}
     }
 }
@@ -242,16 +242,15 @@ pub(super) async fn find_contender(
 pub(super) async fn find_named(
     core: &Core,
     path: &str,
-    seat: SeatId,
+    creation: CreationId,
 ) -> Result<Option<Stat>, Failure> {
-    if core.named.is_void(path, seat) {
+    if core.named.is_void(path, creation) {
         return Ok(None);
     }
     let found = core.look(path).await?;
     Ok(found.filter(|stat| {
         let is_ours = stat.ephemeral_owner == core.id() || core.omits(Omission::SessionCheck);
         // Another participant may have looked meanwhile, and have created its own.
-        let is_void = core.named.is_void(path, seat);
-        is_ours && !is_void && !core.named.is_anothers(path, seat, stat.czxid)
+        is_ours && !core.named.is_anothers(path, creation, stat.czxid)
     }))
 }

@@ -4,12 +4,10 @@
 use std::fmt;
 
 use super::contact::Standing;
+use super::named::CreationId;
 
 /// Digits of the counter that the server appends, and the sign it has after 2^31 creates.
 pub(super) const COUNTER_BYTES: usize = 11;
-
-/// Tells participants of one session apart.
-pub(super) type SeatId = u64;
 
 /// How a znode that may have been created is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +15,7 @@ pub(super) enum Trace {
     /// A contender: its name below `parent` starts with `stem`, which holds a UUID.
     Contender { parent: String, stem: String },
     /// A znode whose name was given.
-    Named { path: String },
+    Named { path: String, creation: CreationId },
 }
 
 /// An ephemeral znode known to be created.
@@ -48,7 +46,7 @@ pub(super) enum Entry {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Entry::Known(Znode { path, .. }) | Entry::Pending(Trace::Named { path }) => {
+            Entry::Known(Znode { path, .. }) | Entry::Pending(Trace::Named { path, .. }) => {
                 f.write_str(path)
             }
             Entry::Pending(Trace::Contender { parent, stem }) => write!(f, "{parent}/{stem}…"),
@@ -116,9 +114,11 @@ impl Ledger {
     }
 
     /// A create of that name that was sent and not answered.
-    pub(super) fn pending(&self, path: &str) -> Option<EntryId> {
+    pub(super) fn pending(&self, path: &str) -> Option<(EntryId, CreationId)> {
         self.entries.iter().find_map(|(id, entry, _)| match entry {
-            Entry::Pending(Trace::Named { path: it }) if it == path => Some(*id),
+            Entry::Pending(Trace::Named { path: it, creation }) if it == path => {
+                Some((*id, *creation))
+            }
             _ => None,
         })
     }
@@ -154,9 +154,15 @@ mod tests {
     use std::time::Duration;
 
     use super::super::contact::{Contact, ContactRule};
+    use super::super::named::NamedZnodes;
     use super::super::timing::Timing;
     use super::*;
     use crate::clock::Boottime;
+
+    fn named(path: &str) -> Trace {
+        let creation = NamedZnodes::default().begin(path).unwrap();
+        Trace::Named { path: path.to_owned(), creation }
+    }
 
     fn standing() -> Standing {
         let timing = Timing::new(Duration::from_secs(10));
@@ -168,7 +174,7 @@ mod tests {
     fn a_znode_that_is_created_again_takes_the_place_of_the_one_before() {
         let mut ledger = Ledger::default();
         for (czxid, earlier) in [(5, None), (9, Some(5))] {
-            let entry = ledger.open(Trace::Named { path: "/a".into() }, standing());
+            let entry = ledger.open(named("/a"), standing());
             let znode = Znode { path: "/a".into(), czxid, naming: Naming::Given };
             assert_eq!(ledger.known(entry, znode), earlier);
         }
@@ -179,9 +185,9 @@ mod tests {
     #[test]
     fn a_ledger_keeps_what_is_pending_when_it_forgets_a_path() {
         let mut ledger = Ledger::default();
-        let first = ledger.open(Trace::Named { path: "/a".into() }, standing());
+        let first = ledger.open(named("/a"), standing());
         ledger.known(first, Znode { path: "/a".into(), czxid: 5, naming: Naming::Given });
-        ledger.open(Trace::Named { path: "/a".into() }, standing());
+        ledger.open(named("/a"), standing());
         assert_eq!(ledger.find("/a").map(|znode| znode.czxid), Some(5));
         ledger.forget("/a");
         assert_eq!(ledger.find("/a"), None);

@@ -266,6 +266,25 @@ fn at_part(part: Option<usize>, failure: Failure) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::claims::Held;
+    use crate::session::seat::SeatLimits;
+    use crate::session::stand_in::{MOUNT, StandIn};
+
+    #[tokio::test]
+    async fn a_claim_that_takes_the_place_of_somebody_elses_znode_is_held_and_can_be_lost() {
+        let stand_in = StandIn::open();
+        let join = || stand_in.seat(SeatLimits::default());
+        let (other, seat, path) = (join(), join(), format!("{MOUNT}/a"));
+        let there = Request::Write(create(&path, CreateMode::Ephemeral));
+        other.submit(there).await.unwrap();
+        let delete = Write::Delete { path: path.clone(), version: None };
+        let writes = vec![delete, create(&path, CreateMode::Ephemeral)];
+        let (_, fence) = seat.multi(writes, std::slice::from_ref(&path)).await.unwrap();
+        let held = Held { path: path.clone(), fence: fence.unwrap() };
+        assert_eq!(seat.held(), Some(held));
+        stand_in.delete(&path);
+        assert_eq!(seat.until_claim_lost().await, path);
+    }
 
     fn create(path: &str, mode: CreateMode) -> Write {
         Write::Create { path: path.to_owned(), data: Vec::new(), mode }

@@ -10,6 +10,7 @@
 use super::core::{child, parent};
 use super::failure::{Failure, Refusal};
 use super::ledger::COUNTER_BYTES;
+use super::named::CreationId;
 use super::omission::Omission;
 use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
 use super::seat::Seat;
@@ -132,9 +133,10 @@ impl Seat {
         let (mut signs, mut seen) = (Vec::new(), Vec::new());
         for ticket in tickets {
             let (sign, path, stat) = match ticket {
-                Ticket::Creates { path, .. } => {
+                Ticket::Creates { path, creating, .. } => {
                     let stat = self.look_for(path, signs.is_empty()).await?;
-                    (self.sign_of_create(path, stat.as_ref(), batch), path, stat)
+                    let sign = self.sign_of_create(path, creating.id(), stat.as_ref(), batch);
+                    (sign, path, stat)
                 }
                 Ticket::Deletes { path, own: Some(czxid), .. } => {
                     let stat = self.look_for(path, signs.is_empty()).await?;
@@ -175,7 +177,13 @@ impl Seat {
         self.core.stat(path).await
     }
 
-    fn sign_of_create(&self, path: &str, stat: Option<&Stat>, batch: &[Request]) -> Sign {
+    fn sign_of_create(
+        &self,
+        path: &str,
+        creation: CreationId,
+        stat: Option<&Stat>,
+        batch: &[Request],
+    ) -> Sign {
         // One that was there before is not what was to be created.
         let earlier = self.ledger().find(path).map(|znode| znode.czxid);
         let is_it = |stat: &&Stat| {
@@ -183,7 +191,7 @@ impl Seat {
                 stat.ephemeral_owner == self.core.id() || self.core.omits(Omission::SessionCheck);
             is_ours
                 && earlier != Some(stat.czxid)
-                && !self.core.named.is_anothers(path, self.id, stat.czxid)
+                && !self.core.named.is_anothers(path, creation, stat.czxid)
         };
         match stat.filter(is_it) {
             Some(_) => Sign::Surely(Happened::Yes),

@@ -1,6 +1,5 @@
 //! A participant's door to the session: its ledger, its claim, its share of the bounds.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
@@ -14,7 +13,7 @@ use super::core::Core;
 use super::dependents::Dependents;
 use super::failure::{Failure, Refusal};
 use super::janitor::Job;
-use super::ledger::{Entry, Ledger, SeatId};
+use super::ledger::{Entry, Ledger};
 use super::multi::{ephemerals, look};
 use super::persistent::LeftBehind;
 use super::request::{Reply, Request, Stat, WatchKind, Watching};
@@ -62,7 +61,6 @@ impl Default for SeatLimits {
 #[derive(Debug)]
 pub struct Seat {
     pub(super) core: Arc<Core>,
-    pub(super) id: SeatId,
     pub(super) limits: SeatLimits,
     pub(super) kin: Kin,
     pub(super) account: Arc<Account>,
@@ -80,10 +78,8 @@ pub struct Seat {
 
 impl Seat {
     pub(super) fn new(core: Arc<Core>, mount: &str, limits: SeatLimits) -> Result<Self, Failure> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         Ok(Seat {
             account: core.budget.open(mount, limits.watched_paths)?,
-            id: NEXT.fetch_add(1, Ordering::Relaxed),
             core,
             limits,
             kin: Kin::NONE,
@@ -243,10 +239,12 @@ impl Seat {
         }
         let ledger = self.ledger();
         let known = ledger.find(path).is_some_and(|znode| znode.czxid == stat.czxid);
-        let is_pending = ledger.pending(path).is_some();
+        let pending = ledger.pending(path);
         drop(ledger);
-        let settled_by_reading =
-            || is_pending && !self.core.named.is_anothers(path, self.id, stat.czxid);
+        let settled_by_reading = || {
+            let is_anothers = |(_, id)| self.core.named.is_anothers(path, id, stat.czxid);
+            pending.is_some_and(|pending| !is_anothers(pending))
+        };
         if stat.ephemeral_owner == self.core.id() && (known || settled_by_reading()) {
             Owner::Me
         } else {
@@ -329,7 +327,7 @@ impl Seat {
     pub(super) fn discard(&self, entry: Entry) -> Option<oneshot::Receiver<()>> {
         let (done, gone) = oneshot::channel();
         // A closed channel means that the session is over, and the znode with it.
-        let job = Job { seat: self.id, entry, done, _under_way: self.clean_up.token() };
+        let job = Job { entry, done, _under_way: self.clean_up.token() };
         self.core.janitor.send(job).ok().map(|()| gone)
     }
 }

@@ -6,7 +6,7 @@ use super::deletions::Deleting;
 use super::failure::Failure;
 use super::janitor::find_named;
 use super::ledger::{EntryId, Naming, Trace, Znode};
-use super::named::{Creating, Creation};
+use super::named::{Creating, Creation, CreationId};
 use super::persistent::{Unanswered, persistent_room};
 use super::request::{CreateMode, Reply, Request, Stat, Write, Written};
 use super::seat::Seat;
@@ -34,6 +34,14 @@ impl Ticket<'_> {
         match self {
             Ticket::Creates { .. } | Ticket::Sets { .. } | Ticket::Deletes { .. } => true,
             Ticket::Persists { .. } => false,
+        }
+    }
+
+    /// The ephemeral znode that the write creates under a given name.
+    fn creates(&self) -> Option<&str> {
+        match self {
+            Ticket::Creates { path, .. } => Some(path),
+            Ticket::Deletes { .. } | Ticket::Sets { .. } | Ticket::Persists { .. } => None,
         }
     }
 
@@ -133,33 +141,33 @@ impl Seat {
 
     /// Looks what became of this participant's create of that name, if its reply was lost.
     pub(super) async fn settle_named(&self, path: &str) -> Result<(), Failure> {
-        if self.ledger().pending(path).is_none() {
-            return Ok(());
-        }
+        let Some((_, creation)) = self.ledger().pending(path) else { return Ok(()) };
         // Boxed, as all that is rare: a future has room for every branch.
-        let found = Box::pin(find_named(&self.core, path, self.id)).await?;
+        let found = Box::pin(find_named(&self.core, path, creation)).await?;
         self.note_finding(path, found);
         Ok(())
     }
 
     /// Enters what was found where a create was not answered, or not in full.
     pub(super) fn note_finding(&self, path: &str, found: Option<Stat>) {
-        let Some(entry) = self.ledger().pending(path) else { return };
+        let Some((entry, creation)) = self.ledger().pending(path) else { return };
         match found {
-            Some(Stat { czxid, .. }) => self.note_created(entry, path.to_owned(), czxid),
+            Some(Stat { czxid, .. }) => {
+                self.note_created((entry, creation), path.to_owned(), czxid);
+            }
             None => {
-                self.core.named.forget_open(path, self.id);
+                self.core.named.strike(path, creation);
                 self.ledger().take(entry);
             }
         }
     }
 
-    fn note_created(&self, entry: EntryId, path: String, czxid: i64) {
-        self.core.named.settle(&path, self.id, czxid);
+    fn note_created(&self, (entry, creation): (EntryId, CreationId), path: String, czxid: i64) {
+        self.core.named.settle(&path, creation, czxid);
         let znode = Znode { path: path.clone(), czxid, naming: Naming::Given };
         let earlier = self.ledger().known(entry, znode).filter(|earlier| *earlier != czxid);
         if let Some(earlier) = earlier {
-            self.core.named.forget(&path, self.id, earlier);
+            self.core.named.forget(&path, earlier);
         }
     }
 
@@ -199,9 +207,9 @@ impl Seat {
     }
 
     async fn look_in_its_place(&self, path: &str) -> Result<(), Failure> {
-        let Some((seat, Creation::Unanswered)) = self.core.named.open(path) else { return Ok(()) };
-        let found = find_named(&self.core, path, seat).await?;
-        self.core.named.found(path, seat, found.map(|stat| stat.czxid));
+        let Some((id, Creation::Unanswered)) = self.core.named.open(path) else { return Ok(()) };
+        let found = find_named(&self.core, path, id).await?;
+        self.core.named.found(path, id, found.map(|stat| stat.czxid));
         Ok(())
     }
 
@@ -266,7 +274,7 @@ impl Seat {
 
     fn begin_named(&self, path: &str) -> Result<Ticket<'_>, Hindrance> {
         self.check_room(1).map_err(Hindrance::Refused)?;
-        let Some(creating) = Creating::begin(&self.core, path, self.id) else {
+        let Some(creating) = Creating::begin(&self.core, path) else {
             let is_own = self.ledger().pending(path).is_some();
             return Err(match is_own {
                 true => Hindrance::Refused(Failure::Invalid(format!(
@@ -275,7 +283,7 @@ impl Seat {
                 false => Hindrance::Open(path.to_owned()),
             });
         };
-        let trace = Trace::Named { path: path.to_owned() };
+        let trace = Trace::Named { path: path.to_owned(), creation: creating.id() };
         let entry = self.ledger().open(trace, self.core.standing());
         Ok(Ticket::Creates { path: path.to_owned(), entry, creating })
     }
@@ -286,7 +294,7 @@ impl Seat {
             match ticket {
                 Ticket::Creates { path, entry, creating } => {
                     self.ledger().take(entry);
-                    self.core.named.forget_open(&path, self.id);
+                    self.core.named.strike(&path, creating.id());
                     drop(creating);
                 }
                 Ticket::Persists { unanswered, .. } => unanswered.decided(),
@@ -300,8 +308,10 @@ impl Seat {
     pub(super) fn settle(&self, answer: &Result<Reply, Failure>, tickets: Vec<Ticket<'_>>) {
         match answer {
             Ok(reply) => {
+                let created = tickets.iter().filter_map(Ticket::creates).map(str::to_owned);
+                let created: Vec<_> = created.collect();
                 for ticket in tickets {
-                    self.settle_done(ticket, reply);
+                    self.settle_done(ticket, reply, &created);
                 }
             }
             // The znode may be there: its entry stays pending, and is settled by looking.
@@ -310,13 +320,17 @@ impl Seat {
         }
     }
 
-    fn settle_done(&self, ticket: Ticket<'_>, reply: &Reply) {
+    /// A request of this ticket was carried out, and created these ephemeral znodes.
+    fn settle_done(&self, ticket: Ticket<'_>, reply: &Reply, created: &[String]) {
         match ticket {
-            Ticket::Deletes { path, deleting, expected, .. } => {
+            Ticket::Deletes { path, own, deleting, expected } => {
                 deleting.done();
                 expected.decided();
                 self.persistent().forget(&path);
-                self.gone(&path);
+                // Of a znode of somebody else's, the request may have put an own one in the place. That stands.
+                if own.is_some() || !created.contains(&path) {
+                    self.gone(&path);
+                }
             }
             Ticket::Persists { part, unanswered } => {
                 unanswered.decided();
@@ -330,7 +344,7 @@ impl Seat {
                 });
                 // Of a part of a multi it is not told, and has to be looked for.
                 if let Some(czxid) = created.filter(|czxid| *czxid != UNTOLD) {
-                    self.note_created(entry, path, czxid);
+                    self.note_created((entry, creating.id()), path, czxid);
                 }
                 drop(creating);
             }
@@ -341,7 +355,7 @@ impl Seat {
     pub(super) fn gone(&self, path: &str) {
         let znode = self.ledger().find(path).cloned();
         if let Some(znode) = znode.as_ref().filter(|znode| znode.naming == Naming::Given) {
-            self.core.named.forget(path, self.id, znode.czxid);
+            self.core.named.forget(path, znode.czxid);
         }
         self.ledger().forget(path);
         self.end_claim(path, znode.map(|znode| znode.czxid));

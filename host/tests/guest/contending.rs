@@ -58,7 +58,9 @@ async fn check_refused(nth: usize, asked: &[&str]) {
     assert_eq!(answer, Answer::Err(json!("no-auth")));
     assert_eq!(sandbox.ensemble.asked(), asked);
     assert_eq!(contenders(&sandbox, "/app"), Vec::<String>::new());
-    assert_eq!(sandbox.heard.all(), Vec::<String>::new());
+    let heard = sandbox.heard.all();
+    let [log] = &heard[..] else { panic!("{heard:?}") };
+    assert!(log.starts_with("log contend-and-list /app: the ACL does not allow it"), "{log}");
 }
 
 #[tokio::test]

@@ -461,7 +461,7 @@ fn a_result_is_split_into_an_answer_and_an_error() {
 fn an_error_in_words_names_its_case_and_its_text() {
     let of = |error: Value| error_in_words(&error).into_owned();
     assert_eq!(of(json!("late")), "late");
-    assert!(of(json!("no-auth")).starts_with("no-auth: the ACL of a znode there"));
+    assert!(of(json!("no-auth")).starts_with("no-auth: the ACL of a znode does not allow it"));
     assert!(of(json!("not-empty")).starts_with("not-empty: the znode there has children"));
     assert_eq!(of(json!({ "invalid": "release: not held" })), "invalid: release: not held");
     assert_eq!(of(json!({ "refused": { "code": -4 } })), r#"{"refused":{"code":-4}}"#);

@@ -35,10 +35,11 @@ impl Part {
         self.question = Some(Question { look, deletions: self.unanswered_deletions });
     }
 
-    /// Goes on with the look, if there is one. Of a znode that is gone the watch tells from then on.
-    pub(super) fn poll_question(&mut self, cx: &mut Context<'_>) {
-        let Some(question) = &mut self.question else { return };
-        let Poll::Ready(stands) = question.look.poll_unpin(cx) else { return };
+    /// Goes on with the look, if there is one. Of a znode that is gone the watch tells from then on; answers
+    /// whether it is one that was found to be gone just now.
+    pub(super) fn poll_question(&mut self, cx: &mut Context<'_>) -> bool {
+        let Some(question) = &mut self.question else { return false };
+        let Poll::Ready(stands) = question.look.poll_unpin(cx) else { return false };
         let answered = question.deletions;
         self.question = None;
         if stands {
@@ -48,6 +49,7 @@ impl Part {
         }
         // `until_claim_lost` may have looked at the claim in this same poll of the task: it has to look again.
         cx.waker().wake_by_ref();
+        !stands
     }
 }
 
@@ -69,7 +71,14 @@ impl Seat {
     /// Nothing is lost; call it again.
     pub async fn until_unquestioned(&self) {
         std::future::poll_fn(|cx| {
-            self.claims().parts.iter_mut().for_each(|part| part.poll_question(cx));
+            let mut found_gone = false;
+            for part in &mut self.claims().parts {
+                found_gone |= part.poll_question(cx);
+            }
+            if found_gone {
+                // Who follows the claim may be woken by nothing else, where no event comes of it.
+                self.claims_changed.notify_one();
+            }
             if self.is_in_question() { Poll::Pending } else { Poll::Ready(()) }
         })
         .await;
@@ -100,6 +109,8 @@ async fn stands(core: Arc<Core>, path: String, czxid: i64) -> bool {
 #[cfg(test)]
 mod tests {
     use std::pin::pin;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Wake, Waker};
 
     use super::*;
     use crate::session::seat::SeatLimits;
@@ -128,6 +139,40 @@ mod tests {
         assert_eq!(seat.until_unquestioned().now_or_never(), None);
         assert_eq!(seat.until_claim_lost().await, path);
         assert!(!seat.has_claim());
+    }
+
+    /// Whether a waker was woken.
+    #[derive(Default)]
+    struct Alarm(AtomicBool);
+
+    impl Wake for Alarm {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn who_follows_a_claim_is_woken_by_a_look_that_somebody_else_waits_for() {
+        let stand_in = StandIn::open();
+        let seat = stand_in.seat(SeatLimits::default());
+        let path = hold(&seat).await;
+        withdraw_deletion(&stand_in, &seat, &path);
+        stand_in.delete_unheard(&path);
+        stand_in.disconnect();
+        let (alarm, mut lost) = (Arc::<Alarm>::default(), pin!(seat.until_claim_lost()));
+        let waker = Waker::from(Arc::clone(&alarm));
+        assert!(lost.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        // The look goes on in the hands of the one that polls it last.
+        let mut unquestioned = pin!(seat.until_unquestioned());
+        assert_eq!(unquestioned.as_mut().now_or_never(), None);
+        stand_in.connect();
+        alarm.0.store(false, Ordering::Relaxed);
+        while seat.claims().parts.iter().any(|part| part.question.is_some()) {
+            assert_eq!(unquestioned.as_mut().now_or_never(), None);
+            tokio::task::yield_now().await;
+        }
+        assert!(alarm.0.load(Ordering::Relaxed));
+        assert_eq!(lost.await, path);
     }
 
     #[tokio::test]

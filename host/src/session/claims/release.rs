@@ -117,7 +117,7 @@ impl Seat {
     fn leave(&self, path: &str) {
         let is_claimed = self.claims().part(path).is_some();
         let mut ledger = self.ledger();
-        let pending = ledger.pending(path).and_then(|entry| ledger.take(entry));
+        let pending = ledger.pending(path).and_then(|(entry, _)| ledger.take(entry));
         let known = ledger.find(path).filter(|_| !is_claimed).cloned();
         if known.is_some() {
             ledger.forget(path);
