@@ -154,10 +154,15 @@ pub(super) fn tell<R: Record>(channel: impl AsFd, record: R) -> Result<(), Errno
 /// kill the command.
 pub(super) fn hear<R: Record>(channel: impl AsFd) -> Received<R> {
     let mut packet: Packet = [0; 9];
-    match retry(|| recv(channel.as_fd(), &mut packet[..], RecvFlags::DONTWAIT)) {
-        Ok((9, _)) => R::decode(packet).map_or(Received::Closed, Received::Record),
-        Err(Errno::AGAIN) => Received::Nothing,
-        _ => Received::Closed,
+    loop {
+        return match retry(|| recv(channel.as_fd(), &mut packet[..], RecvFlags::DONTWAIT)) {
+            Ok((9, _)) => R::decode(packet).map_or(Received::Closed, Received::Record),
+            Err(Errno::AGAIN) => Received::Nothing,
+            // Told once, and before what the other end has said last, where that end was closed with a
+            // record unread in it. What it has said is still to be heard.
+            Err(Errno::CONNRESET) => continue,
+            _ => Received::Closed,
+        };
     }
 }
 
@@ -208,6 +213,19 @@ fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_said_last_is_heard_though_the_other_end_has_left_a_record_unread() {
+        let (wok, guardian) = channel().unwrap();
+        tell(&wok, Order::Deadline(7)).unwrap();
+        tell(&guardian, Report::Guardian(1)).unwrap();
+        tell(&guardian, Report::Exited(3)).unwrap();
+        drop(guardian);
+        for report in [Report::Guardian(1), Report::Exited(3)] {
+            assert_eq!(hear::<Report>(&wok), Received::Record(report));
+        }
+        assert_eq!(hear::<Report>(&wok), Received::Closed);
+    }
 
     #[test]
     fn every_record_survives_the_trip() {
