@@ -68,9 +68,9 @@ async fn an_operation_that_faults_right_after_its_claim_loses_it() -> Result<()>
     for operation in ["trap-while-holding", "spin-while-holding"] {
         let mut guest = scene.hostile()?;
         let attacking = async {
-            let answer = guest.call(operation, json!({})).await?;
+            let (answer, notices) = guest.call_to_the_end(operation).await?;
             assert_eq!(answer, Err(CallError::Ended));
-            guest.notices().await
+            Ok(notices)
         };
         let (notices, _) = scene.beside(attacking).await?;
         let kinds: Vec<_> = notices

@@ -226,6 +226,17 @@ impl Neighbour {
     }
 }
 
+async fn to_the_end(follower: &mut Follower) -> Result<Vec<Notice>> {
+    let mut notices = Vec::new();
+    let told = async {
+        while let Some(notice) = follower.next().await {
+            notices.push(notice);
+        }
+    };
+    within("the participant to end", told).await?;
+    Ok(notices)
+}
+
 impl Guest {
     /// Calls an operation.
     pub(crate) async fn call(
@@ -279,14 +290,19 @@ impl Guest {
 
     /// All that it is told until the end.
     pub(crate) async fn notices(&mut self) -> Result<Vec<Notice>> {
-        let mut notices = Vec::new();
-        let told = async {
-            while let Some(notice) = self.follower.next().await {
-                notices.push(notice);
-            }
-        };
-        within("the participant to end", told).await?;
-        Ok(notices)
+        to_the_end(&mut self.follower).await
+    }
+
+    /// Calls an operation that ends its participant; answers what that has told as well. It is heard as it
+    /// is told: who listens later is not told of a claim that is lost by then.
+    pub(crate) async fn call_to_the_end(
+        &mut self,
+        operation: &str,
+    ) -> Result<(Result<Answer, CallError>, Vec<Notice>)> {
+        let arguments = self.arguments(operation, &json!({}))?;
+        let answer = self.participant.call(call(&arguments, None));
+        let (answer, notices) = tokio::join!(answer, to_the_end(&mut self.follower));
+        Ok((answer, notices?))
     }
 
     /// Waits for a notice.
