@@ -158,8 +158,8 @@ pub(super) fn hear<R: Record>(channel: impl AsFd) -> Received<R> {
         return match retry(|| recv(channel.as_fd(), &mut packet[..], RecvFlags::DONTWAIT)) {
             Ok((9, _)) => R::decode(packet).map_or(Received::Closed, Received::Record),
             Err(Errno::AGAIN) => Received::Nothing,
-            // Told once, and before what the other end has said last, where that end was closed with a
-            // record unread in it. What it has said is still to be heard.
+            // The other end was closed with a record unread in it. The kernel tells that once, ahead of
+            // the records that the other end has sent.
             Err(Errno::CONNRESET) => continue,
             _ => Received::Closed,
         };

@@ -31,8 +31,8 @@ pub(super) enum Creation {
     Found(i64),
     /// It made the znode with this `czxid`.
     Done(i64),
-    /// It made the znode with this `czxid`, which is gone. Kept while another create of the name is open: a
-    /// look that was asked for before the znode went may be read after that.
+    /// It made the znode with this `czxid`, which is gone. This is kept while another create of the name is
+    /// open, because a look that was asked for before the znode went may be read after that.
     Gone(i64),
 }
 

@@ -327,7 +327,8 @@ impl Seat {
                 deleting.done();
                 expected.decided();
                 self.persistent().forget(&path);
-                // Of a znode of somebody else's, the request may have put an own one in the place. That stands.
+                // Where the deleted znode was somebody else's, the request may have put an own one in its
+                // place, and that one stands.
                 if own.is_some() || !created.contains(&path) {
                     self.gone(&path);
                 }

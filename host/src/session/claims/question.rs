@@ -76,7 +76,7 @@ impl Seat {
                 found_gone |= part.poll_question(cx);
             }
             if found_gone {
-                // Who follows the claim may be woken by nothing else, where no event comes of it.
+                // Where no event comes of it, nothing else wakes the one that follows the claim.
                 self.claims_changed.notify_one();
             }
             if self.is_in_question() { Poll::Pending } else { Poll::Ready(()) }
