@@ -55,7 +55,7 @@ async fn what_an_acl_does_not_allow_is_told_with_its_znode() -> Result<()> {
     let admin = Admin::connect(zookeeper::shared().await.address()).await?;
     let path = zookeeper::unique_path();
     admin.create_unreadable(&path, b"").await?;
-    // A contender, a multi with the request that is refused in it, and a read in a pipeline.
+    // What creates a contender, what reads, and what writes in a multi.
     let refused = [
         (call("lock", &path, &["try-acquire"]).await?, "contend-and-list"),
         (call("counter", &path, &["add", "by=1"]).await?, "get-data"),

@@ -127,7 +127,11 @@ async fn measure(from: &UdpSocket, to: &UdpSocket) -> Result<Vec<Duration>> {
         say(from, to, "hello").await?;
     }
     // A measurement before this one may have left its ends.
-    while heard(to).await? == "end" {}
+    let mut first = heard(to).await?;
+    while first == "end" {
+        first = heard(to).await?;
+    }
+    assert_eq!(first, "hello");
     let (mut sent, mut took) = (Vec::new(), Vec::new());
     for number in 0..MEASURED {
         sent.push(Instant::now());
