@@ -51,6 +51,7 @@ mod module_error;
 mod mount;
 mod reflect;
 mod refusal;
+mod remedy;
 mod scheduler;
 mod scope;
 mod sections;

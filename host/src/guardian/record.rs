@@ -154,15 +154,17 @@ pub(super) fn tell<R: Record>(channel: impl AsFd, record: R) -> Result<(), Errno
 /// kill the command.
 pub(super) fn hear<R: Record>(channel: impl AsFd) -> Received<R> {
     let mut packet: Packet = [0; 9];
-    loop {
-        return match retry(|| recv(channel.as_fd(), &mut packet[..], RecvFlags::DONTWAIT)) {
-            Ok((9, _)) => R::decode(packet).map_or(Received::Closed, Received::Record),
-            Err(Errno::AGAIN) => Received::Nothing,
-            // The other end was closed with a record unread in it. The kernel tells that once, ahead of
-            // the records that the other end has sent.
-            Err(Errno::CONNRESET) => continue,
-            _ => Received::Closed,
-        };
+    let mut receive = || retry(|| recv(channel.as_fd(), &mut packet[..], RecvFlags::DONTWAIT));
+    let received = match receive() {
+        // The other end was closed with a record unread in it. The kernel tells that once, ahead of the
+        // records that the other end has sent.
+        Err(Errno::CONNRESET) => receive(),
+        received => received,
+    };
+    match received {
+        Ok((9, _)) => R::decode(packet).map_or(Received::Closed, Received::Record),
+        Err(Errno::AGAIN) => Received::Nothing,
+        _ => Received::Closed,
     }
 }
 

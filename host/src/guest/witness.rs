@@ -7,7 +7,6 @@ use futures_util::future::BoxFuture;
 
 use super::answer::Failed;
 use super::state::State;
-use super::surroundings::LogLevel;
 use crate::session::{Failure, Refusal};
 
 /// The host calls that a witness sees, by the contract's names; `wait` is that for a watch.
@@ -90,25 +89,6 @@ impl State {
             self.log_refusal(name, &paths, failed);
         }
         outcome
-    }
-
-    /// Names the znodes of a request that the server refuses for what a person has set up there: the
-    /// contract's error, which the component is answered, has no room for them.
-    pub(super) fn log_refusal(&mut self, name: &str, paths: &[String], failed: &Failed) {
-        let Failed::Request(Failure::Refused { refusal, index }) = failed else { return };
-        let remedy = match refusal {
-            Refusal::NoAuth => {
-                "to create or to delete a znode takes what the ACL of its parent says"
-            }
-            Refusal::NoChildrenForEphemerals => "choose another mount",
-            Refusal::QuotaExceeded => "`listquota` tells the quota",
-            _ => return,
-        };
-        let part = index.and_then(|index| paths.get(index));
-        let znodes = part.cloned().unwrap_or_else(|| paths.join(", "));
-        let line = format!("{name} {znodes}: {refusal}; {remedy}");
-        let time = &self.surroundings.time;
-        self.voice_box.log(LogLevel::Warn, &line, || time.now_ms());
     }
 }
 
