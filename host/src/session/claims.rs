@@ -187,7 +187,10 @@ impl Seat {
         let znode = self.own(path).await?;
         // Where the session may just be ending, what was told of its znodes is not enough. Nor is it where a
         // deletion of this very znode was sent and not answered; a read is answered behind that.
-        let may_be_gone = || self.claims().part(path).is_some_and(|part| part.may_be_gone());
+        let may_be_gone = || {
+            self.claims().part(path).is_some_and(|part| part.may_be_gone())
+                || self.ledger().may_be_gone(path)
+        };
         let trusts = self.trust().await == Trust::Sure && !may_be_gone();
         let share = || self.core.watched().share_with_claim(path, znode.czxid, self.kin);
         let watch = match trusts.then(share).flatten() {
@@ -247,10 +250,11 @@ impl Seat {
 
     /// A watch of the own znode, by a read that has found it.
     async fn found_and_watched(&self, znode: &Znode) -> Result<Watch, Failure> {
+        let doubts = self.core.deletions().doubts();
         match self.read_and_watch(&znode.path).await {
             Ok((stat, watch)) if stat.czxid == znode.czxid => {
                 watch.note_claim(self.kin);
-                self.core.deletions().settle();
+                self.core.deletions().settle(doubts);
                 Ok(watch)
             }
             Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => {
@@ -294,12 +298,13 @@ impl Seat {
     /// as one that saw it go.
     fn armed_behind(&self, charge: Charge, path: &str, czxid: i64) -> Watch {
         let (core, kin, path) = (Arc::clone(&self.core), self.kin, path.to_owned());
+        let doubts = core.deletions().doubts();
         let fired = async move {
             let read = Request::GetData(path.clone(), Watching::Yes);
             match core.ask(read).await.map(|reply| paid(&core, &path, charge, reply, None)) {
                 Ok(Reply::Data(_, stat, Some(mut watch))) if stat.czxid == czxid => {
                     watch.note_claim(kin);
-                    core.deletions().settle();
+                    core.deletions().settle(doubts);
                     std::future::poll_fn(|cx| watch.poll_fired(cx)).await
                 }
                 Ok(_) | Err(Failure::Refused { refusal: Refusal::NoNode, .. }) => Event::Deleted,
@@ -425,7 +430,6 @@ impl Seat {
             let (czxid, watch) = match confirmed {
                 Ok((stat, watch)) => {
                     watch.note_claim(self.kin);
-                    self.core.deletions().settle();
                     if let Ok(fence) = &mut outcome {
                         fence.get_or_insert(stat.czxid.unsigned_abs());
                     }
@@ -464,8 +468,7 @@ mod tests {
         // Somebody forces it out of the line, and the one ahead goes after that, which an event tells.
         stand_in.delete(&path);
         stand_in.fall_behind(before);
-        let now = stand_in.core.now();
-        stand_in.core.contact().taken_over(Some(now), now);
+        stand_in.make_connection_again();
         assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
         assert!(!seat.has_claim());
     }
@@ -476,8 +479,7 @@ mod tests {
         let seat = stand_in.seat(SeatLimits::default());
         let path = contend(&seat, MOUNT).await.unwrap();
         stand_in.fall_behind(stand_in.snapshot());
-        let now = stand_in.core.now();
-        stand_in.core.contact().taken_over(Some(now), now);
+        stand_in.make_connection_again();
         let fence = seat.claim(&path).await.unwrap();
         assert_eq!(seat.held(), Some(Held { path, fence }));
     }

@@ -34,6 +34,8 @@ pub(super) struct Core {
     state: watch::Sender<SessionState>,
     lost: CancellationToken,
     connection: watch::Receiver<Connection>,
+    /// The connection as it was when anybody looked last.
+    looked_at: Mutex<watch::Receiver<Connection>>,
     traffic: Traffic,
     /// Unbounded, because it must never refuse; bounded all the same by the ledgers it comes from.
     pub(super) janitor: mpsc::UnboundedSender<Job>,
@@ -58,6 +60,7 @@ impl Core {
         let timing = Timing::new(ensemble.timeout());
         Core {
             connection: ensemble.connection(),
+            looked_at: Mutex::new(ensemble.connection()),
             ensemble,
             acl,
             clock,
@@ -162,6 +165,8 @@ impl Core {
 
     /// Whether something may be said to be held without asking for contact first.
     fn is_fresh(&self) -> bool {
+        // The monitor may not have been woken yet.
+        self.look_at_connection();
         let (since, may_be_behind) = {
             let contact = self.contact();
             (contact.since(), contact.may_be_behind())
@@ -378,10 +383,33 @@ impl Core {
 
     /// Takes a server's word that the session is valid for contact: what a session without
     /// [`Omission::AnswerAfterTakeover`] does.
-    pub(super) fn believe_takeover(&self) {
+    fn believe_takeover(&self) {
         let now = self.now();
         self.contact().taken_over(Some(now), now);
         self.believe();
+    }
+
+    /// The connection as it is now. Notes where a server has taken the session over since anybody looked last:
+    /// a connection that was lost and made again meanwhile may look like the one before.
+    pub(super) fn look_at_connection(&self) -> Connection {
+        let mut looked_at = self.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let (connection, is_news) = {
+            let current = looked_at.borrow_and_update();
+            (*current, current.has_changed())
+        };
+        if let Connection::Up { stood } = connection
+            && is_news
+        {
+            // After the look: what is sent from now on goes to that server, or to a later one.
+            match self.omits(Omission::AnswerAfterTakeover) {
+                true => self.believe_takeover(),
+                false => {
+                    let now = self.now();
+                    self.contact().taken_over(stood, now);
+                }
+            }
+        }
+        connection
     }
 
     /// Whether there is a connection now.

@@ -24,8 +24,15 @@ pub(super) struct Deletions {
     /// Answered, the latest. Each path is kept once.
     done: HashSet<Arc<str>>,
     in_order: VecDeque<Arc<str>>,
-    is_doubtful: bool,
+    /// How often a znode was seen to be gone that this host has not deleted.
+    doubts: Doubts,
+    /// How many of these came before a look by which the session lives on.
+    settled: Doubts,
 }
+
+/// How many doubts there were at some time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Doubts(u64);
 
 /// What the events of this session's own znodes say of those that had none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +71,12 @@ impl Deletions {
         if is_done {
             self.seen.remove(path);
         } else if left == 0 && self.seen.remove(path) {
-            self.is_doubtful = true;
+            self.doubt();
         }
+    }
+
+    fn doubt(&mut self) {
+        self.doubts.0 += 1;
     }
 
     /// A znode of that name is about to be created again: from now on an event of the name is about the new
@@ -83,17 +94,23 @@ impl Deletions {
         }
         match self.asked.contains_key(path) {
             true => drop(self.seen.insert(path.to_owned())),
-            false => self.is_doubtful = true,
+            false => self.doubt(),
         }
     }
 
-    /// The server has shown that the session lives on.
-    pub(super) fn settle(&mut self) {
-        self.is_doubtful = false;
+    /// To be asked for before a look is sent that may settle them.
+    pub(super) fn doubts(&self) -> Doubts {
+        self.doubts
+    }
+
+    /// A server has shown that the session lives on, and was asked when there were so many doubts. Of later
+    /// ones that says nothing: the session may have ended behind the look.
+    pub(super) fn settle(&mut self, doubts: Doubts) {
+        self.settled = self.settled.max(doubts);
     }
 
     pub(super) fn trust(&self) -> Trust {
-        match (self.is_doubtful, self.seen.is_empty()) {
+        match (self.settled < self.doubts, self.seen.is_empty()) {
             (true, _) => Trust::Doubtful,
             (false, false) => Trust::NotYet,
             (false, true) => Trust::Sure,
@@ -138,8 +155,17 @@ mod tests {
         let mut deletions = Deletions::default();
         deletions.see("/b");
         assert_eq!(deletions.trust(), Trust::Doubtful);
-        deletions.settle();
+        deletions.settle(deletions.doubts());
         assert_eq!(deletions.trust(), Trust::Sure);
+    }
+
+    #[test]
+    fn a_look_that_was_sent_before_a_doubt_does_not_settle_it() {
+        let mut deletions = Deletions::default();
+        let before = deletions.doubts();
+        deletions.see("/a");
+        deletions.settle(before);
+        assert_eq!(deletions.trust(), Trust::Doubtful);
     }
 
     #[test]

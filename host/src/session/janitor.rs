@@ -83,9 +83,8 @@ async fn clean_up(core: &Arc<Core>, job: Job) {
         Ok(None) => Ok(()),
         Err(failure) => Err(failure),
     };
-    forget_named(core, &job);
     match outcome {
-        Ok(()) => {}
+        Ok(()) => forget_named(core, &job),
         // A lost session takes its ephemeral znodes with it, sooner or later: nobody is told that this
         // one is gone. The clean-up is not over before the loss is known to all.
         Err(Failure::SessionLost) => return core.lost().cancelled().await,

@@ -63,6 +63,8 @@ pub(super) struct EntryId(u64);
 pub(super) struct Ledger {
     entries: Vec<(EntryId, Entry, Standing)>,
     next: u64,
+    /// The paths of known znodes of which a deletion was sent that nobody waits for any more.
+    in_question: Vec<String>,
 }
 
 impl Ledger {
@@ -123,6 +125,18 @@ impl Ledger {
         })
     }
 
+    /// A deletion of the znode at that path was sent, and nobody waits for the answer any more.
+    pub(super) fn put_in_question(&mut self, path: &str) {
+        if self.find(path).is_some() && !self.may_be_gone(path) {
+            self.in_question.push(path.to_owned());
+        }
+    }
+
+    /// Whether such a deletion may have been carried out.
+    pub(super) fn may_be_gone(&self, path: &str) -> bool {
+        self.in_question.iter().any(|it| it == path)
+    }
+
     /// Bytes of the longest path that a contender of it has or may come to have.
     pub(super) fn longest_contender(&self) -> usize {
         let lengths = self.entries.iter().map(|(_, entry, _)| match entry {
@@ -141,9 +155,11 @@ impl Ledger {
             Entry::Known(znode) => znode.path != path,
             Entry::Pending(_) => true,
         });
+        self.in_question.retain(|it| it != path);
     }
 
     pub(super) fn drain(&mut self) -> Vec<Entry> {
+        self.in_question.clear();
         self.entries.drain(..).map(|(_, entry, _)| entry).collect()
     }
 }

@@ -39,17 +39,14 @@ async fn until_lost(core: &Arc<Core>) {
     // newest of them. Each request is given up after a session timeout, so with the reminders there
     // are sixty under way at most.
     let mut under_way: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
-    let mut seen = Connection::Up { stood: None };
     let mut asked = core.contact().newest();
     let mut reminded = asked;
     while !core.lost().is_cancelled() {
         // All are cancel-safe: a change stays visible, a tick is only a reason to look, and the
         // heartbeats are kept across turns.
-        let mut is_news = false;
         tokio::select! {
             biased;
             changed = connection.changed() => {
-                is_news = true;
                 if changed.is_err() {
                     core.lose(SessionLoss::Closed);
                 }
@@ -57,27 +54,9 @@ async fn until_lost(core: &Arc<Core>) {
             Some(()) = under_way.next() => {}
             _ = ticks.tick() => {}
         }
-        let before = seen;
-        {
-            let current = connection.borrow_and_update();
-            // A connection that was lost and made again before anybody looked may look like the one before.
-            is_news |= current.has_changed();
-            seen = *current;
-        }
+        let seen = core.look_at_connection();
         if seen.is_up() && core.omits(Omission::ContactDeadline) {
             core.believe();
-        }
-        if let Connection::Up { stood } = seen
-            && (is_news || seen != before)
-        {
-            // After the look: what is sent from now on goes to that server, or to a later one.
-            match core.omits(Omission::AnswerAfterTakeover) {
-                true => core.believe_takeover(),
-                false => {
-                    let now = core.now();
-                    core.contact().taken_over(stood, now);
-                }
-            }
         }
         judge(core, seen);
         if seen.is_up() {
@@ -183,8 +162,7 @@ mod tests {
         let mut monitor = pin!(until_lost(&stand_in.core));
         assert_eq!(monitor.as_mut().now_or_never(), None);
         assert!(!stand_in.core.contact().may_be_behind());
-        stand_in.disconnect();
-        stand_in.connect();
+        stand_in.make_connection_again();
         assert_eq!(monitor.as_mut().now_or_never(), None);
         assert!(stand_in.core.contact().may_be_behind(), "it may be a server that is behind");
     }

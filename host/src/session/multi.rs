@@ -8,7 +8,7 @@ use super::claims::Fence;
 use super::failure::{Failure, Refusal};
 use super::outcome::made_and_not_told;
 use super::request::{CreateMode, Reply, Request, Stat, WatchKind, Watching, Write, Written};
-use super::seat::Seat;
+use super::seat::{Owner, Seat};
 use super::tickets::{GivingUp, UNTOLD, writes};
 use super::watch::{Event, Watch};
 
@@ -125,7 +125,7 @@ impl Seat {
             };
             let found = answer.and_then(|reply| self.paid(path, charge, reply).data());
             confirmed.push(match found {
-                Ok((_, stat, Some(watch))) if stat.ephemeral_owner == self.core.id() => {
+                Ok((_, stat, Some(watch))) if self.owner(path, &stat) == Owner::Me => {
                     Ok((stat, watch))
                 }
                 Ok(_) => Err(Refusal::NoNode.into()),
@@ -188,7 +188,7 @@ impl Seat {
                     found.map_err(|failure| made_and_not_told(&failure))?
                 }
             };
-            let found = found.filter(|found| found.ephemeral_owner == self.core.id());
+            let found = found.filter(|found| self.owner(&path, found) == Owner::Me);
             looked.push((path, found));
         }
         Ok(looked)
@@ -284,6 +284,19 @@ mod tests {
         assert_eq!(seat.held(), Some(held));
         stand_in.delete(&path);
         assert_eq!(seat.until_claim_lost().await, path);
+    }
+
+    #[tokio::test]
+    async fn a_neighbours_znode_is_not_what_a_multi_has_created() {
+        let stand_in = StandIn::open();
+        let join = || stand_in.seat(SeatLimits::default());
+        let (neighbour, seat, path) = (join(), join(), format!("{MOUNT}/a"));
+        let there = Request::Write(create(&path, CreateMode::Ephemeral));
+        neighbour.submit(there).await.unwrap();
+        // Somebody has deleted what it had created, and the neighbour has come before the look.
+        let unanswered = vec![Err(Failure::OutcomeUnknown)];
+        let looked = seat.identify(vec![path.clone()], unanswered).await.unwrap();
+        assert_eq!(looked, [(path, None)]);
     }
 
     fn create(path: &str, mode: CreateMode) -> Write {

@@ -100,6 +100,12 @@ impl StandIn {
         self.server.connection.send_replace(UP);
     }
 
+    /// The connection is lost and made again before anybody looks.
+    pub(super) fn make_connection_again(&self) {
+        self.disconnect();
+        self.connect();
+    }
+
     /// The tree as it is now.
     pub(super) fn snapshot(&self) -> Tree {
         self.server.state().znodes.clone()

@@ -81,8 +81,8 @@ impl<'a> Expected<'a> {
     }
 
     /// It was not sent, or was refused.
-    fn failed(self) {
-        if self.is_sent {
+    fn failed(mut self) {
+        if std::mem::take(&mut self.is_sent) {
             self.path.iter().for_each(|path| self.seat.deletion_refused(path));
         }
     }
@@ -90,7 +90,11 @@ impl<'a> Expected<'a> {
 
 impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        self.path.take().into_iter().for_each(|path| self.seat.deletion_over(&path));
+        let Some(path) = self.path.take() else { return };
+        if self.is_sent {
+            self.seat.ledger().put_in_question(&path);
+        }
+        self.seat.deletion_over(&path);
     }
 }
 

@@ -247,7 +247,7 @@ mod tests {
     use crate::session::failure::Refusal;
     use crate::session::request::{CreateMode, Write};
     use crate::session::seat::SeatLimits;
-    use crate::session::stand_in::{StandIn, at, hold, withdraw_deletion};
+    use crate::session::stand_in::{MOUNT, StandIn, at, contend, hold, withdraw_deletion};
 
     #[tokio::test]
     async fn a_release_in_a_hurry_does_not_wait_for_what_depends_on_the_claim_which_goes_behind_that()
@@ -344,6 +344,20 @@ mod tests {
         let fence = seat.claim(&path).await.unwrap();
         assert!(seat.still_holds(&path) && seat.held().is_some_and(|held| held.fence == fence));
         withdraw_deletion(&stand_in, &seat, &path);
+        stand_in.delete_unheard(&path);
+        assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
+        assert!(!seat.has_claim());
+    }
+
+    #[tokio::test]
+    async fn what_may_be_deleted_is_read_before_it_is_claimed_though_a_neighbour_watches_it() {
+        let stand_in = StandIn::open();
+        let join = || stand_in.seat(SeatLimits::default());
+        let (seat, neighbour) = (join(), join());
+        let path = contend(&seat, MOUNT).await.unwrap();
+        let (_, _watch) = neighbour.read_and_watch(&path).await.unwrap();
+        withdraw_deletion(&stand_in, &seat, &path);
+        // The deletion comes to pass, and its event is under way for long.
         stand_in.delete_unheard(&path);
         assert_eq!(seat.claim(&path).await, Err(Refusal::NoNode.into()));
         assert!(!seat.has_claim());
