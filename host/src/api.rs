@@ -46,7 +46,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use rustix::net::sockopt::set_socket_send_buffer_size;
@@ -77,6 +77,9 @@ use tcp::Tcp;
 /// How long nobody is accepted after an accept that failed, as where the process has no descriptor
 /// left.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often that is told.
+const COMPLAINT: Duration = Duration::from_secs(60);
 
 /// What the kernel keeps of a stream that its app does not read. What waits there is old when it is
 /// read, so a few lines are enough.
@@ -163,6 +166,22 @@ impl Api {
     }
 }
 
+/// When it was told last that no connection can be accepted. Told at every attempt, it would fill the log in
+/// which somebody looks for the reason.
+#[derive(Debug, Default)]
+struct Complaint(Option<Instant>);
+
+impl Complaint {
+    /// Whether it is time to tell it, which is noted.
+    fn is_due(&mut self) -> bool {
+        let is_due = self.0.is_none_or(|told| told.elapsed() >= COMPLAINT);
+        if is_due {
+            self.0 = Some(Instant::now());
+        }
+        is_due
+    }
+}
+
 /// Where connections come in.
 #[derive(Debug, Clone)]
 struct Door {
@@ -178,11 +197,12 @@ struct Door {
 
 impl Door {
     async fn accept_local(&self, socket: &Socket) {
+        let mut complaint = Complaint::default();
         while let Some(accepted) = self.closing.run_until_cancelled(socket.listener.accept()).await
         {
             match accepted {
                 Ok((stream, _)) => self.admit_local(stream),
-                Err(error) => self.pause(&error).await,
+                Err(error) => self.pause(&error, &mut complaint).await,
             }
         }
     }
@@ -233,8 +253,10 @@ impl Door {
         self.tasks.spawn("connection", serving);
     }
 
-    async fn pause(&self, error: &std::io::Error) {
-        tracing::warn!(%error, "cannot accept a connection of the API; trying again");
+    async fn pause(&self, error: &std::io::Error, complaint: &mut Complaint) {
+        if complaint.is_due() {
+            tracing::warn!(%error, "cannot accept a connection of the API; trying again");
+        }
         self.closing.run_until_cancelled(tokio::time::sleep(PAUSE)).await;
     }
 }

@@ -296,8 +296,9 @@ async fn a_daemon_logs_in_words_and_not_as_its_code_has_them() -> Result<()> {
     let (_directory, config) = election("volunteer")?;
     let daemon = Program::wok()?.arg("run").arg(&config).start()?;
     daemon.wait_for_text("leading").await?;
-    // As when its terminal is closed.
     daemon.signal(Signal::HUP)?;
+    daemon.wait_for_text("there is no reload").await?;
+    daemon.signal(Signal::TERM)?;
     let ended = daemon.ended().await?;
     assert_eq!(ended.code(), Some(0), "{ended:?}");
     assert!(ended.stderr.contains("standing in line"), "{}", ended.stderr);

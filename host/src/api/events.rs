@@ -54,13 +54,14 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
                     place.send(happening.line(recipe, presence.id()));
                 }
             }
+            // Ahead of the notices: one that reads slowly is to learn what was dropped, and the deadline.
+            _ = alive.tick(), if next.is_none() => {
+                next = Some(Happening::alive(follower.dropped()));
+            }
             notice = follower.next(), if next.is_none() => match notice {
                 Some(notice) => next = Some(Happening::of(&notice, presence.why())),
                 None => is_over = true,
             },
-            _ = alive.tick(), if next.is_none() => {
-                next = Some(Happening::alive(follower.dropped()));
-            }
             // The last to be told is the end, unless somebody does not read.
             () = &mut given_up, if next.is_some() => return,
         }
@@ -118,19 +119,20 @@ async fn follow_all(
     loop {
         let line = tokio::select! {
             biased;
+            _ = alive.tick() => Happening::alive(dropped).line_of_all(),
             told = told.recv() => match told {
                 Ok(Told { member, word }) if may_see(&caller.credentials, &member) => {
                     line_of(&member, &word)
                 }
                 Ok(_) => continue,
                 Err(RecvError::Lagged(missed)) => {
+                    // At once: what comes next is not what came next.
                     dropped += missed;
-                    continue;
+                    Happening::alive(dropped).line_of_all()
                 }
                 Err(RecvError::Closed) => return,
             },
             () = until_all_ended(desk) => return,
-            _ = alive.tick() => Happening::alive(dropped).line_of_all(),
         };
         if lines.send(line).await.is_err() {
             return;

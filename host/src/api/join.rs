@@ -57,10 +57,10 @@ pub(super) async fn join(
     Asked(options): Asked<JoinOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    // Read before anything is refused: a client reads the answer when it has sent all of its request.
-    let asked = body::read_as(request).await;
+    // Before anything is read: who may not use the recipe is not to fill the memory.
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
-    let JoinRequest { call, timeout, lease, detached, app, owner } = asked?;
+    let asked = body::read_as(request).await?;
+    let JoinRequest { call, timeout, lease, detached, app, owner } = asked;
     let alive = interval(options.alive.as_deref())?;
     let lease = lease.map(|text| body::duration("lease", &text)).transpose()?;
     let opening = match call {

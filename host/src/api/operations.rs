@@ -35,16 +35,18 @@ pub(super) async fn of_participant(
     Asked(options): Asked<CallOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let given = body::read(request).await;
+    // Before anything is read: who may not use it is not to fill the memory.
     let attendance = desk.attendance(&id, &caller.credentials)?;
     let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
-    let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
+    let given = body::read(request).await?;
+    let deadline = body::deadline(options.timeout.as_deref())?;
     if join.module.interface().operation(&operation).is_none()
         && let Some(problem) = no_operation(&operation)
     {
         return Err(problem);
     }
     let arguments = arguments(&join.module, &operation, &given)?;
+    drop(given);
     let kept = attendance.open_call()?;
     let answer = attendance.call(Opening { arguments, deadline }).await;
     // The whole lease begins with the answer, unless the participant is ending.
@@ -77,10 +79,11 @@ pub(super) async fn of_recipe(
     Asked(options): Asked<CallOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    let given = body::read(request).await;
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
-    let (given, deadline) = (given?, body::deadline(options.timeout.as_deref())?);
+    let given = body::read(request).await?;
+    let deadline = body::deadline(options.timeout.as_deref())?;
     let arguments = arguments(&join.module, &operation, &given)?;
+    drop(given);
     let app = app_of(&caller, None)?;
     let owner = owner_of(join, &app);
     desk.until_certain(deadline).await?;

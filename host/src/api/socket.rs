@@ -94,13 +94,11 @@ impl Socket {
         let directory = directory.unwrap_or(Path::new("."));
         // Others must be able to pass where they may connect.
         let passable = if mode & 0o077 == 0 { 0o700 } else { 0o755 };
-        fs::DirBuilder::new().recursive(true).mode(passable).create(directory).map_err(
-            |error| {
-                // Without this "File exists" would be said of a socket that is not there.
-                let text = format!("cannot make the directory {}: {error}", directory.display());
-                io(io::Error::new(error.kind(), text))
-            },
-        )?;
+        make(directory, passable).map_err(|error| {
+            // Without this "File exists" would be said of a socket that is not there.
+            let text = format!("cannot make the directory {}: {error}", directory.display());
+            io(io::Error::new(error.kind(), text))
+        })?;
         let metadata = fs::metadata(directory).map_err(io)?;
         // In a sticky directory nobody moves another's files, but its owner does.
         let is_open = metadata.mode() & 0o022 != 0 && metadata.mode() & 0o1000 == 0;
@@ -120,6 +118,17 @@ impl Socket {
             Err(source) => Err(io(source)),
         }
     }
+}
+
+/// Makes the directories that are missing, with this mode.
+fn make(directory: &Path, mode: u32) -> io::Result<()> {
+    let missing: Vec<_> = directory.ancestors().take_while(|it| !it.exists()).collect();
+    fs::DirBuilder::new().recursive(true).mode(mode).create(directory)?;
+    // What the umask took. The innermost is made passable last, so that nobody comes to one that is not ready.
+    for made in missing.into_iter().rev().filter(|it| !it.as_os_str().is_empty()) {
+        fs::set_permissions(made, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
 }
 
 /// Listens on a file that nobody else may connect to at any moment: Linux gives the file the mode of
@@ -221,6 +230,16 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o660);
         drop(second);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn directories_that_were_there_stay_as_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let (there, made) = (directory.path().join("run"), directory.path().join("run/wok"));
+        fs::DirBuilder::new().mode(0o700).create(&there).unwrap();
+        make(&made, 0o755).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&there), mode(&made)), (0o700, 0o755));
     }
 
     #[tokio::test]

@@ -1,9 +1,14 @@
 //! HTTP over TCP, for those who ask for it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_socket_send_buffer_size, set_tcp_keepcnt, set_tcp_keepidle,
+    set_tcp_keepintvl, set_tcp_user_timeout,
+};
 use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -11,16 +16,24 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-use super::Door;
 use super::caller::Credentials;
 use super::far_end::FarEnd;
 use super::gate::Gate;
 use super::socket::BindError;
+use super::{Complaint, Door, SEND_BUFFER};
 use crate::config::Http;
 use crate::session::TlsIdentity;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A caller's system that answers nothing for so long is gone: it is asked when nothing came from it for
+/// `ASKED_AFTER`, and then every `ASKED_EVERY`. A network that fails closes no connection, and while an
+/// operation is under way the daemon has nothing to send that would tell.
+const GONE_AFTER: Duration = Duration::from_secs(25);
+const ASKED_AFTER: Duration = Duration::from_secs(10);
+const ASKED_EVERY: Duration = Duration::from_secs(5);
+const ASKED: u32 = 3;
 
 /// An address that is listened on.
 pub(super) struct Tcp {
@@ -58,20 +71,17 @@ impl Tcp {
     /// keeps nobody out who needs none.
     pub(super) async fn accept(&self, door: &Door, places: usize) {
         let door = &Door { places: Arc::new(Semaphore::new(places)), ..door.clone() };
+        let mut complaint = Complaint::default();
         while let Some(accepted) = door.closing.run_until_cancelled(self.listener.accept()).await {
             match accepted {
                 Ok((stream, _)) => self.admit(door, stream),
-                Err(error) => door.pause(&error).await,
+                Err(error) => door.pause(&error, &mut complaint).await,
             }
         }
     }
 
     fn admit(&self, door: &Door, stream: TcpStream) {
-        // Lines are short and wanted at once; without it they come a little later.
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a caller keeps Nagle's algorithm");
-        }
-        let far_end = match FarEnd::of(&stream) {
+        let far_end = match prepare(&stream).and_then(|()| FarEnd::of(&stream)) {
             Ok(far_end) => far_end,
             Err(error) => return tracing::debug!(%error, "a caller cannot be served"),
         };
@@ -100,6 +110,21 @@ impl Tcp {
             }
         }
     }
+}
+
+/// Lines are short and wanted at once; few of them wait for an app that does not read; and a caller that has
+/// gone is noticed.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    set_socket_send_buffer_size(stream, SEND_BUFFER)?;
+    set_socket_keepalive(stream, true)?;
+    set_tcp_keepidle(stream, ASKED_AFTER)?;
+    set_tcp_keepintvl(stream, ASKED_EVERY)?;
+    set_tcp_keepcnt(stream, ASKED)?;
+    // Where something was sent that is not acknowledged, nobody is asked.
+    let gone_after = u32::try_from(GONE_AFTER.as_millis()).unwrap_or(u32::MAX);
+    set_tcp_user_timeout(stream, gone_after)?;
+    Ok(())
 }
 
 /// What a caller on this machine calls the host.

@@ -18,8 +18,8 @@ use crate::logbook::{IntoLogbook, JsonLines, Logbook};
 const VARIABLE: &str = "WOK_LOG";
 
 /// What commands log that hold one claim or call one operation: what they do is told by events, so
-/// errors, and what modules warn of.
-pub(super) const LOG_FOR_ONE: &str = "error,wok::recipe=warn,wok::guest=warn";
+/// errors, what modules warn of, and what may not be given up when the command has ended.
+pub(super) const LOG_FOR_ONE: &str = "error,wok::recipe=warn,wok::guest=warn,wok::client=warn,wok::cli=warn,wok::holding::leave=warn";
 
 /// Writes the log to standard error, as much of it as `WOK_LOG` asks for.
 pub(super) fn log_to_stderr(otherwise: &str, printer: &Printer) {
@@ -41,7 +41,7 @@ pub(super) fn log_to_stderr_and(logbook: Option<Arc<Logbook>>, otherwise: &str, 
     // Only the first of a process counts, and there is one.
     log.try_init().ok();
     if let Some(doubt) = doubt {
-        printer.remark(&format!("{VARIABLE}: {doubt}"));
+        printer.warning(&format!("{VARIABLE}: {doubt}"));
     }
 }
 

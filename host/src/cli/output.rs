@@ -233,6 +233,11 @@ impl Printer {
         stdout::say(line)
     }
 
+    /// Something that is done all the same, and that somebody should look at, on standard error.
+    pub(super) fn warning(&self, text: &str) {
+        self.event("warning", &[("message", json!(text))], text);
+    }
+
     /// Something for people only, on standard error.
     pub(super) fn remark(&self, text: &str) {
         if self.output == Output::Text {

@@ -1,10 +1,12 @@
 //! `wok run`: the daemon.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use rustix::process::Signal;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use wok_embedded::{Server, ServerOptions};
@@ -21,7 +23,8 @@ use crate::logbook::Logbook;
 /// Run the daemon: keep a participant in every recipe that has a `run`.
 ///
 /// SIGTERM or SIGINT releases everything in order: commands are stopped, apps told to stop, claims
-/// released, the session closed.
+/// released, the session closed. So does the end of the terminal that it was started in. Without a
+/// terminal SIGHUP changes nothing: a daemon does not reload its config, restart it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  wok run wok.toml\n  WOK_LOG=debug wok run wok.toml")]
 pub(super) struct Arguments {
@@ -49,7 +52,7 @@ impl Arguments {
             return Ok(ExitCode::from(exit::CONFIG));
         };
         for name in prepared.idle().filter(|_| !prepared.serves_apps()) {
-            printer.remark(&format!(
+            printer.warning(&format!(
                 "recipe {name} has no `run`, so nothing is done for it; with a table [api] apps can \
                  use it"
             ));
@@ -88,9 +91,16 @@ async fn serve(prepared: Prepared, logbook: Arc<Logbook>) -> Result<ExitCode, Fa
     let mut signals = signals::receive(&watchers)
         .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
     let stopping = shutdown.clone();
+    // Asked before there is a signal: a terminal that closes is none any more.
+    let has_terminal = File::open("/dev/tty").is_ok();
     watchers.spawn("shutdown", async move {
         while let Some(signal) = signals.recv().await {
-            if signals::ends(signal) {
+            if signal == Signal::HUP && !has_terminal {
+                // To end would be a surprise to who asks other daemons to reload that way.
+                tracing::warn!(
+                    "SIGHUP changes nothing: there is no reload, restart the daemon for that"
+                );
+            } else if signals::ends(signal) {
                 tracing::info!("stopping");
                 stopping.cancel();
             }
@@ -136,7 +146,7 @@ pub(super) async fn load(
         }
     };
     for warning in &loaded.warnings {
-        printer.remark(&warning.to_string());
+        printer.warning(&warning.to_string());
     }
     match Prepared::new(&loaded).await {
         Ok(prepared) => Ok(Some((loaded, prepared))),

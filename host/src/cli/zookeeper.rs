@@ -129,7 +129,7 @@ impl Arguments {
         let server = start(options).await?;
         let address = server.connect_string();
         if is_open {
-            printer.remark("all who reach that address may read and write: it asks for no name");
+            printer.warning("all who reach that address may read and write: it asks for no name");
         }
         if let (Some(directory), Some(recovery)) = (&self.data_dir, server.recovery()) {
             recovered::tell(directory, recovery, printer);

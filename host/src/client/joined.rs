@@ -20,6 +20,9 @@ use crate::session::Timing;
 /// much earlier than its session would allow, where the daemon falls silent.
 const ALIVE: Duration = Duration::from_millis(500);
 
+/// The host's error where there is no place for a request.
+const UNAVAILABLE: &str = "unavailable";
+
 /// What is asked for with a join.
 #[derive(Debug, Clone)]
 pub struct Join {
@@ -112,12 +115,22 @@ impl Client {
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             // The first one is due at once, and the join has begun the lease.
             ticks.tick().await;
+            let mut was_turned_away = false;
             while ended.run_until_cancelled(ticks.tick()).await.is_some() {
                 let sent = Boottime::now();
                 let renewal = client.command(Method::PUT, &path);
                 match tokio::time::timeout(LEASE, renewal).await {
-                    Ok(Ok(())) => tenure.renewed(sent),
-                    // What is wrong shows in the stream, or in the lease that ends.
+                    Ok(Ok(())) => {
+                        tenure.renewed(sent);
+                        was_turned_away = false;
+                    }
+                    // Only this says why the lease ends. What else is wrong shows in the stream.
+                    Ok(Err(ClientError::Host(error))) if error.kind == UNAVAILABLE => {
+                        if !was_turned_away {
+                            tracing::warn!(%error, "the lease is not renewed; trying again");
+                        }
+                        was_turned_away = true;
+                    }
                     Ok(Err(error)) => tracing::debug!(%error, "the lease is not renewed"),
                     Err(_elapsed) => {}
                 }

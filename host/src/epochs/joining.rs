@@ -25,8 +25,8 @@ pub enum JoinError {
     NoSession,
     /// No session has room, and there may be no other.
     #[error(
-        "all {open} sessions that `sessions` in [zookeeper] allows are full: {reason}; raise it, use \
-         shorter mounts, or run a second wok"
+        "all {open} sessions that there may be are full: {reason}; raise `sessions` in [zookeeper] (in a \
+         program, `Builder::sessions`), use shorter mounts, or run a second wok"
     )]
     Full {
         /// How many are open.

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use wok_tests::api::{Serving, serve};
 use wok_tests::patience::PATIENCE;
+use wok_tests::process::{Program, wok_binary};
 use wok_tests::{scratch, zookeeper};
 
 use super::LOCK;
@@ -139,4 +140,30 @@ pub(super) fn ask(stream: &mut (impl Read + Write), request: &str) -> Result<(u1
     let error = body["error"].as_str().with_context(|| body.to_string())?;
     assert!(body["message"].as_str().is_some_and(|it| !it.is_empty()), "{body}");
     Ok((status, error.to_owned()))
+}
+
+#[tokio::test]
+async fn others_come_to_the_socket_whatever_the_daemons_umask_takes() -> Result<()> {
+    let directory = scratch::dir()?;
+    let (config, run) = (directory.path().join("wok.toml"), directory.path().join("run"));
+    let socket = run.join("wok/wok.sock");
+    let text = format!(
+        "[zookeeper]\nconnect = \"{}\"\nroot = \"{}\"\n\n[api]\nsocket = \"{}\"\n\
+         socket-mode = \"0666\"\n\n{LOCK}\n",
+        zookeeper::shared().await.address(),
+        zookeeper::unique_path(),
+        socket.display()
+    );
+    std::fs::write(&config, text)?;
+    let daemon = Program::new("sh")
+        .args(["-c", "umask 077; exec \"$WOK\" run \"$CONFIG\""])
+        .env("WOK", wok_binary()?)
+        .env("CONFIG", &config)
+        .start()?;
+    daemon.wait_for_text("the API is served").await?;
+    for (made, mode) in [(&run, 0o755), (&run.join("wok"), 0o755), (&socket, 0o666)] {
+        let found = std::fs::metadata(made)?.permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{}", made.display());
+    }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use tokio::net::TcpListener;
 use wok_tests::admin::Admin;
 use wok_tests::patience::within;
-use wok_tests::process::{OrderFile, Program, Running};
+use wok_tests::process::{OrderFile, Program, Running, Signal};
 use wok_tests::zookeeper;
 
 use super::{Daemon, leads, polite};
@@ -114,6 +114,23 @@ async fn ctrl_c_while_a_daemon_stops_changes_nothing() -> Result<()> {
     running.write(CTRL_C)?;
     has_ended_in_time(&running, typed).await?;
     assert_eq!(order.labels()?.len(), 2, "{:?}", order.labels()?);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_daemon_ends_in_order_with_its_terminal() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let (order, root) = (OrderFile::new()?, zookeeper::unique_path());
+    let daemon = Daemon::new(server.address(), &root, &polite(&order, "it"))?;
+    let running = daemon.start_in_a_terminal()?;
+    leads(&order, "it", 1).await?;
+    // The terminal is `script`'s.
+    running.signal(Signal::KILL)?;
+    running.tree_gone().await?;
+    let labels = order.labels()?;
+    assert!(labels.len() == 2 && labels[1] == "it stops", "{labels:?}");
+    let admin = Admin::connect(server.address()).await?;
+    assert_eq!(admin.children(&format!("{root}/election/scheduler")).await?, Vec::<String>::new());
     Ok(())
 }
 
