@@ -17,8 +17,9 @@ const READ_AT_ONCE: usize = 120;
 /// How often a directory is looked at that changes during each look.
 const LOOKS: u32 = 16;
 
-/// The most bytes of names and data: an answer is in a component's memory twice, which has 16 MiB.
-const MOST_BYTES: usize = 2 << 20;
+/// The most bytes of names and data. Each byte of an answer is a value of 40 bytes in the host, which lets an
+/// answer have 40 MiB of them, those around the data included.
+const MOST_BYTES: usize = 768 << 10;
 
 /// The most children.
 const MOST_CHILDREN: usize = 10_000;
@@ -49,7 +50,7 @@ pub fn revision(stat: &Stat) -> u64 {
 ///
 /// # Errors
 /// As the reads. `other` if the directory changes during each of sixteen looks; `over-limit` if there
-/// are more than 10,000 children, or more than 2 MiB.
+/// are more than 10,000 children, or more than 768 KiB of names and data.
 pub fn snapshot(directory: &str, wanted: impl Fn(&str) -> bool) -> Result<Option<Snapshot>, Error> {
     let list = Request::GetChildren(directory.to_owned());
     let mut children = match confirmed(directory, list)? {

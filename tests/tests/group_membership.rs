@@ -112,6 +112,28 @@ async fn a_command_whose_member_somebody_deletes_is_ended() -> Result<()> {
     Ok(())
 }
 
+/// As many of the largest as fit into one view.
+const LARGEST_IN_A_VIEW: usize = 11;
+
+#[tokio::test]
+async fn a_view_has_as_much_data_as_it_says_and_no_more() -> Result<()> {
+    let scene = Scene::open("group-membership").await?;
+    let mut members = Vec::new();
+    for number in 0..=LARGEST_IN_A_VIEW {
+        let (member, follower) = scene.stock.join()?;
+        if let Some((first, _)) = members.first() {
+            let view = scene.value(first, "members", Value::Null).await?;
+            assert_eq!(view["members"].as_array().map(Vec::len), Some(number));
+        }
+        let joining = json!({ "name": number.to_string(), "data": "x".repeat(64 * 1024) });
+        scene.value(&member, "join", joining).await?;
+        members.push((member, follower));
+    }
+    let refused = scene.stock.call(&members[0].0, "members").await?.value.unwrap_err().to_string();
+    assert!(refused.contains("over-limit") && refused.contains("786432 bytes"), "{refused}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn another_participant_of_one_host_is_not_taken_for_oneself() -> Result<()> {
     let scene = Scene::open("group-membership").await?;

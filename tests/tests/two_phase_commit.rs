@@ -17,6 +17,7 @@ mod simulated;
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use wok::participant::Notice;
 use wok_tests::admin::Admin;
 use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, Program};
@@ -144,7 +145,17 @@ async fn what_somebody_else_has_written_blocks_nobody() -> Result<()> {
     assert_eq!(outcome(&path, &tx).await?["reason"], json!("the vote of a was overwritten"));
     check_refused(&cast(&path, &tx, "b", "commit").await?, "is decided, to abort");
 
+    // A vote that was deleted will never be one.
+    let deleted = begin(&path, &["a", "b"], LONG_MS).await?;
+    answer(&cast(&path, &deleted, "b", "commit").await?);
+    admin.delete(&in_it(&deleted, "sites/a")).await?;
+    assert_eq!(outcome(&path, &deleted).await?["decision"], json!("abort"));
+
     // What is missing or in the way of an end is named, or does not matter.
+    let damaged = begin(&path, &["a"], LONG_MS).await?;
+    admin.delete(&in_it(&damaged, "registered")).await?;
+    let status = call(&path, &["status", &format!("transaction={damaged}")]).await?;
+    check_refused(&status, "/registered is missing");
     let forget = async |tx: &str| {
         call(&path, &["--wait", "20s", "forget", &format!("transaction={tx}")]).await
     };
@@ -286,6 +297,69 @@ async fn who_follows_as_many_as_it_can_leaves_the_next_one_to_others() -> Result
     let (told, voted) = tokio::try_join!(waits, stock.call_with(&other.0, "vote", &voting))?;
     assert_eq!(voted.value, Ok(Value::Null));
     assert_eq!(told.value.map_err(anyhow::Error::msg)?["decision"], json!("commit"));
+    Ok(())
+}
+
+/// As many as are answered.
+const MOST_ANSWERED: usize = 64;
+
+// As above.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_is_told_of_all_that_ask_it_and_first_of_those_whose_time_is_not_over() -> Result<()>
+{
+    let server = zookeeper::shared().await;
+    let path = zookeeper::unique_path();
+    let stock = Stock::open(server.address(), "two-phase-commit", &path).await?;
+    let (coordinator, (site, mut follower)) = (stock.join()?, stock.join()?);
+    let begin = async |within_ms: u64, payload: &str| -> Result<Value> {
+        let terms = json!({ "sites": ["a"], "payload": payload, "within-ms": within_ms });
+        let begun = stock.call_with(&coordinator.0, "begin", &terms).await?;
+        begun.value.map_err(anyhow::Error::msg)
+    };
+    // Beyond those that the coordinator follows, so that nobody decides the late one.
+    let mut begun = Vec::new();
+    for _ in 0..MOST {
+        begun.push(begin(LONG_MS, "x").await?);
+    }
+    let late = begin(1, "x").await?;
+    for _ in MOST..=MOST_ANSWERED {
+        begun.push(begin(LONG_MS, "x").await?);
+    }
+    let asking = stock.call_with(&site, "transactions", &json!({ "site": "a" })).await?;
+    let asking = asking.value.map_err(anyhow::Error::msg)?;
+    let told: Vec<&Value> = asking.as_array().unwrap().iter().map(|it| &it["path"]).collect();
+    assert_eq!(told, begun[..MOST_ANSWERED].iter().collect::<Vec<_>>());
+    let mut asked = Vec::new();
+    while asked.len() < 2 {
+        let notice = follower.next().await.context("the participant has ended")?;
+        if let Notice::Emitted { event, detail } = notice
+            && event == "asked"
+        {
+            asked.extend(detail.into_iter().map(|(_, path)| Value::from(path)));
+        }
+    }
+    asked.sort_unstable_by_key(Value::to_string);
+    let mut rest = vec![late, begun[MOST_ANSWERED].clone()];
+    rest.sort_unstable_by_key(Value::to_string);
+    assert_eq!(asked, rest);
+    Ok(())
+}
+
+// As above.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_payloads_that_are_answered_together_have_a_bound() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let path = zookeeper::unique_path();
+    let stock = Stock::open(server.address(), "two-phase-commit", &path).await?;
+    let (coordinator, site) = (stock.join()?, stock.join()?);
+    let terms = json!({ "sites": ["a"], "payload": "x".repeat(16_384), "within-ms": LONG_MS });
+    for _ in 0..50 {
+        let begun = stock.call_with(&coordinator.0, "begin", &terms).await?;
+        begun.value.map_err(anyhow::Error::msg)?;
+    }
+    let asking = stock.call_with(&site.0, "transactions", &json!({ "site": "a" })).await?;
+    let asking = asking.value.map_err(anyhow::Error::msg)?;
+    assert_eq!(asking.as_array().map(Vec::len), Some(48));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 /// The most bytes of a key.
 const LONGEST: usize = 128;
 
-/// The most bytes of a value: thirty of the largest still fit into one snapshot.
+/// The most bytes of a value: twelve of the largest still fit into one snapshot.
 const LARGEST: usize = 64 * 1024;
 
 /// What ZooKeeper takes for any version.

@@ -5,7 +5,7 @@ use wok_sdk::zookeeper::Owner;
 /// The most bytes of a name.
 const LONGEST: usize = 128;
 
-/// The most bytes of a member's data: thirty of the largest still fit into one view.
+/// The most bytes of a member's data: eleven of the largest still fit into one view.
 const LARGEST: usize = 64 * 1024;
 
 /// Whether a member may have that name. Children of other names are none of this recipe's.

@@ -1,5 +1,6 @@
 //! Where the queue's znodes are.
 
+use wok_sdk::participant::{Level, log};
 use wok_sdk::zookeeper::{CreateMode, Error, ensure};
 
 /// The items, and nothing else: clients of other kinds take whatever stands here.
@@ -31,6 +32,26 @@ pub(crate) fn in_the_way(name: &str, error: Error) -> Error {
 /// The same for one that was taken, and is not done because it stays.
 pub(crate) fn stays(name: &str, error: Error) -> Error {
     cannot("be removed", name, error)
+}
+
+/// Says in the log that an item which was taken too often stays where it is, and why. That keeps nobody from
+/// the others: the next list shows it again.
+///
+/// # Errors
+/// One that says nothing of the item, or of what may be written.
+pub(crate) fn unburied(name: &str, error: Error) -> Result<(), Error> {
+    let why = match error {
+        Error::NoAuth => {
+            "an ACL, its own or that of the dead letters, does not let this participant move it"
+        }
+        Error::QuotaExceeded => "the quota of the dead letters is used up: delete some",
+        Error::NotEmpty => "it has children, and an item has none: delete them",
+        Error::OverLimit(ref text) => text,
+        other => return Err(other),
+    };
+    let text = [&item(name), " cannot become a dead letter, and stays: ", why].concat();
+    log(Level::Warn, &text);
+    Ok(())
 }
 
 fn cannot(what: &str, name: &str, error: Error) -> Error {

@@ -1,6 +1,6 @@
 //! Takes items.
 
-use wok_sdk::participant::{self, Level, log};
+use wok_sdk::participant;
 use wok_sdk::zookeeper::{
     CreateMode, CreateRequest, Error, MultiError, SetDataRequest, VersionRequest, Write, multi,
     wait,
@@ -269,24 +269,25 @@ fn bury(item: &Read) -> Result<(), Error> {
                 claim.gone();
                 match (part, error) {
                     (0, Error::NoNode) => place::furnish()?,
-                    (2, Error::NoNode) => place::furnish_cemetery()?,
+                    (2, Error::NoNode) => {
+                        if let Err(error) = place::furnish_cemetery() {
+                            return place::unburied(&item.name, error);
+                        }
+                    }
                     // An earlier item of that name, from before the directory's counter began anew.
                     (2, Error::NodeExists) if letter == item.name => {
                         letter = [&item.name, "-", &item.contents.stat.czxid.to_string()].concat();
                     }
-                    (2, error) => return Err(error),
+                    (2, error) => return place::unburied(&item.name, error),
                     // Somebody has it, or it is gone.
                     (_, Error::NodeExists | Error::NoNode | Error::BadVersion) => return Ok(()),
-                    // It keeps nobody from the others.
-                    (1, Error::NotEmpty) => {
-                        let why = " has children, so it cannot become a dead letter: delete them";
-                        log(Level::Warn, &[&place::item(&item.name), why].concat());
-                        return Ok(());
-                    }
+                    (1, error @ Error::NotEmpty) => return place::unburied(&item.name, error),
                     (_, error) => return Err(place::in_the_way(&item.name, error)),
                 }
             }
-            Err(MultiError { index: None, error }) => return Err(error),
+            Err(MultiError { index: None, error }) => {
+                return place::unburied(&item.name, error);
+            }
         }
     }
 }

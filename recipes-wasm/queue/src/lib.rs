@@ -48,6 +48,10 @@ struct State {
     held: Option<Held>,
 }
 
+/// What `take` says while more is taken than it shows.
+const SEVERAL: &str = "take: several items are taken: `take-many` answers them again, and `ack` or `reject` is \
+                       for all of them";
+
 thread_local! {
     static STATE: RefCell<State> =
         const { RefCell::new(State { settings: Settings::DEFAULT, list: None, held: None }) };
@@ -74,8 +78,13 @@ impl Guest for Queue {
     }
 
     fn take() -> Result<queue::Taken, Error> {
-        let taken = take(1)?.into_iter().next();
-        taken.ok_or_else(|| Error::Other("take: nothing was taken".to_owned()))
+        let mut taken = take(1)?;
+        match (taken.pop(), taken.len()) {
+            (Some(item), 0) => Ok(item),
+            // To show one of them would have `ack` remove the others unseen.
+            (Some(_), _) => Err(Error::Invalid(SEVERAL.to_owned())),
+            (None, _) => Err(Error::Other("take: nothing was taken".to_owned())),
+        }
     }
 
     fn take_many(max: Option<u32>) -> Result<Vec<queue::Taken>, Error> {

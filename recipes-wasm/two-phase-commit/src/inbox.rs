@@ -1,8 +1,8 @@
 //! The transactions that ask a site for its vote.
 
 use wok_sdk::participant::{Level, emit, log};
-use wok_sdk::time_and_chance::alarm;
-use wok_sdk::zookeeper::{Error, Request, Watch, WatchRequest};
+use wok_sdk::time_and_chance::{alarm, wall_ms};
+use wok_sdk::zookeeper::{Contents, Error, Request, Watch, WatchRequest};
 
 use crate::replies::{Replies, reason};
 use crate::terms::{Terms, check_name};
@@ -14,14 +14,18 @@ pub(crate) const ARRIVALS: u64 = 2;
 /// How many transactions are read in one round trip.
 const AT_ONCE: usize = 32;
 
-/// How many are answered: with their payloads they take a tenth of a component's memory.
+/// How many are answered.
 const MOST_ANSWERED: usize = 64;
+
+/// The most bytes of their payloads. Each is a value of 40 bytes in the host, which lets an answer have 40 MiB
+/// of them, those around the data included.
+const MOST_BYTES: usize = 768 << 10;
 
 /// As that of a transaction: a pause after a spent limit.
 const LOOK_AGAIN_MS: u64 = 1000;
 
 /// A transaction that asks the site.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asks {
     paths: Paths,
     czxid: u64,
@@ -39,9 +43,10 @@ pub(crate) struct Letter {
 #[derive(Debug)]
 pub(crate) struct Inbox {
     site: String,
-    /// The transactions that there were at the last look, whomever they ask, in the order of their names.
+    /// The transactions that there were at the last look, whomever they ask, in the order of their names; but
+    /// for those that the site has yet to be told of.
     known: Vec<Paths>,
-    /// Kept for its firing alone.
+    /// Kept for its firing alone: when there are others, or at once where some have yet to be told.
     _watch: Watch,
 }
 
@@ -49,11 +54,22 @@ impl Inbox {
     /// Looks which transactions ask the site, and from here on for others.
     pub(crate) fn open(site: String) -> Result<(Vec<Letter>, Self), Error> {
         check_name(&site).map_err(Error::Invalid)?;
-        let (there, watch) = list()?;
-        let mut asks = asking(&site, &there)?;
-        asks.truncate(MOST_ANSWERED);
-        let letters = read(&asks)?;
-        Ok((letters, Inbox { site, known: there, _watch: watch }))
+        let (mut known, mut watch) = list()?;
+        let mut asks = asking(&site, &known)?;
+        let mut later = Vec::new();
+        if asks.len() > MOST_ANSWERED {
+            sort_out_late(&mut asks)?;
+            later = asks.split_off(MOST_ANSWERED);
+            asks.sort_unstable_by_key(|asks| asks.czxid);
+        }
+        let (letters, unread) = read(asks)?;
+        later.extend(unread);
+        if !later.is_empty() {
+            let is_told = |paths: &Paths| later.iter().all(|later| later.paths != *paths);
+            known.retain(is_told);
+            watch = alarm(0, ARRIVALS);
+        }
+        Ok((letters, Inbox { site, known, _watch: watch }))
     }
 
     /// Looks again when somebody has begun a transaction, or deleted one.
@@ -143,8 +159,39 @@ fn asking(site: &str, all: &[Paths]) -> Result<Vec<Asks>, Error> {
     Ok(asks)
 }
 
-fn read(asks: &[Asks]) -> Result<Vec<Letter>, Error> {
-    let mut letters = Vec::with_capacity(asks.len());
+/// Puts those whose time is over behind the others. By this host's clock, which may be wrong: so none is left
+/// out for that.
+fn sort_out_late(asks: &mut Vec<Asks>) -> Result<(), Error> {
+    let (mut in_time, mut late) = (Vec::with_capacity(asks.len()), Vec::new());
+    let now_ms = wall_ms();
+    while !asks.is_empty() {
+        let some: Vec<Asks> = asks.drain(..asks.len().min(AT_ONCE)).collect();
+        let own = |asks: &Asks| Request::GetData(asks.paths.transaction().to_owned());
+        let mut replies = Replies::of(&some.iter().map(own).collect::<Vec<_>>());
+        for asks in some {
+            match replies.data() {
+                Ok(own) if deadline_ms(&own).is_some_and(|end| end > now_ms) => in_time.push(asks),
+                Ok(_) => late.push(asks),
+                // It is deleted.
+                Err(Error::NoNode) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    in_time.append(&mut late);
+    *asks = in_time;
+    Ok(())
+}
+
+/// When the time of a transaction is over, by the server's clock; none if its data are none of this recipe's.
+fn deadline_ms(own: &Contents) -> Option<u64> {
+    Terms::parse(&own.data).map(|terms| own.stat.ctime_ms.saturating_add(terms.within_ms))
+}
+
+/// Reads those, and answers as well which of them did not fit.
+fn read(asks: Vec<Asks>) -> Result<(Vec<Letter>, Vec<Asks>), Error> {
+    let (mut letters, mut unread) = (Vec::with_capacity(asks.len()), Vec::new());
+    let mut bytes = 0;
     for some in asks.chunks(AT_ONCE) {
         let mut reads = Vec::with_capacity(2 * some.len());
         for Asks { paths, .. } in some {
@@ -152,16 +199,19 @@ fn read(asks: &[Asks]) -> Result<Vec<Letter>, Error> {
             reads.push(Request::GetData(paths.payload()));
         }
         let mut replies = Replies::of(&reads);
-        for Asks { paths, .. } in some {
+        for asks in some {
             let Some((own, payload)) = replies.pair()? else { continue };
-            if let Some(terms) = Terms::parse(&own.data) {
-                letters.push(Letter {
-                    path: paths.transaction().to_owned(),
+            let Some(deadline_ms) = deadline_ms(&own) else { continue };
+            bytes += payload.data.len();
+            match bytes > MOST_BYTES {
+                true => unread.push(asks.clone()),
+                false => letters.push(Letter {
+                    path: asks.paths.transaction().to_owned(),
                     payload: payload.data,
-                    deadline_ms: own.stat.ctime_ms.saturating_add(terms.within_ms),
-                });
+                    deadline_ms,
+                }),
             }
         }
     }
-    Ok(letters)
+    Ok((letters, unread))
 }

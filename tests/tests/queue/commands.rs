@@ -161,6 +161,48 @@ async fn an_item_that_cannot_be_removed_keeps_nobody_from_the_others() -> Result
 }
 
 #[tokio::test]
+async fn dead_letters_that_cannot_be_written_keep_nobody_from_the_others() -> Result<()> {
+    for recipe in ["queue", "priority-queue"] {
+        let queue = Scene::open(recipe).await?.configured(json!({ "max-attempts": 1 }));
+        let (consumer, _follower) = queue.stock.join()?;
+        let take = async || -> Result<Value> {
+            Ok(queue.value(&consumer, "take", json!({})).await?["data"].clone())
+        };
+        queue.value(&consumer, "put-all", json!({ "items": ["bad", "good"] })).await?;
+        queue.admin.create_unreadable(&format!("{}/dead-letters", queue.path), b"").await?;
+        assert_eq!(take().await?, "bad");
+        queue.value(&consumer, "reject", json!({})).await?;
+        assert_eq!(take().await?, "good", "{recipe}");
+        queue.value(&consumer, "ack", json!({})).await?;
+        let items = queue.admin.children(&format!("{}/items", queue.path)).await?;
+        assert_eq!(items.len(), 1, "it stays");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_take_does_not_show_one_of_several_that_are_taken() -> Result<()> {
+    for recipe in ["queue", "priority-queue"] {
+        let queue = Scene::open(recipe).await?;
+        let (consumer, _follower) = queue.stock.join()?;
+        queue.value(&consumer, "put-all", json!({ "items": ["a", "b"] })).await?;
+        // Its answer may be lost; and who takes the next one may know of one only.
+        queue.value(&consumer, "take-many", json!({})).await?;
+        let refused = queue.stock.call(&consumer, "take").await?.value.unwrap_err().to_string();
+        assert!(refused.contains("take-many"), "{refused}");
+        let again = queue.value(&consumer, "take-many", json!({ "max": 1 })).await?;
+        assert_eq!(again.as_array().map(Vec::len), Some(2), "{recipe}: {again}");
+        queue.value(&consumer, "reject", json!({})).await?;
+        // Of one alone it answers the same again.
+        for _ in 0..2 {
+            let taken = queue.value(&consumer, "take", json!({})).await?;
+            assert_eq!(taken["data"], "a", "{recipe}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn an_item_of_another_layout_is_warned_of() -> Result<()> {
     let path = zookeeper::unique_path();
     call(&path, &["--config", "layout=curator-simple", "put", "data=a"]).await?;
