@@ -62,8 +62,10 @@ with_lock() (
         answered=0
         standing=$("${wok[@]}" --max-time 0.5 -X PUT "http://wok/v1/participants/$participant/lease") ||
             answered=$?
-        # Held, or nobody says that it is not (28: no answer in time), and there is time left.
-        if ((answered == 0)) && note_deadline "$standing" || ((answered == 28)); then
+        # Held, or nobody says that it is not (28: no answer in time; or the daemon has no place for the
+        # question), and there is time left.
+        if ((answered == 0)) && note_deadline "$standing" ||
+            [[ $answered == 28 || $standing == *'"error":"unavailable"'* ]]; then
             is_safe && continue
         fi
         kill -0 "$job" 2> /dev/null || break

@@ -18,7 +18,7 @@
 //! * [`Own`], [`Named`]: an own contender znode, and one of a given name, released when dropped.
 //! * [`Marker`]: an own znode that tells what became of a `multi`.
 //! * [`names`], [`wait_until_gone`]: child lists in batches, and the wait every line needs.
-//!   [`reads`]: several reads in one round trip. [`confirmed`], [`confirmed_reads`]: what is not from before the call. [`line()`], [`owners`]: a line for people.
+//!   [`reads`]: several reads in one round trip. [`reason`]: an error in words. [`confirmed`], [`confirmed_reads`]: what is not from before the call. [`line()`], [`owners`]: a line for people.
 //! * [`snapshot()`], [`Followed`], [`wait_for_change`]: a directory whose children mean something together.
 //! * [`RevokeRequest`], [`ask_to_give_way`], [`Listening`]: a contender is asked to give way, and is told.
 //! * [`log_panics`]: installed by [`bind!`].
@@ -41,6 +41,7 @@ mod own;
 mod panics;
 mod reading;
 mod reads;
+mod reason;
 mod revocation;
 mod revoke_request;
 mod sequence;
@@ -59,6 +60,7 @@ pub use own::Own;
 pub use panics::log_panics;
 pub use reading::{Gone, confirmed, confirmed_reads, names, wait_until_gone};
 pub use reads::reads;
+pub use reason::reason;
 pub use revocation::{Asked, Heard, Listening, ask_to_give_way};
 pub use revoke_request::RevokeRequest;
 pub use sequence::Sequence;

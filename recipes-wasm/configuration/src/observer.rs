@@ -1,6 +1,7 @@
 //! An observer: it watches the root, and is told of every change by that one znode.
 
 use wok_sdk::participant::{Level, emit, log};
+use wok_sdk::reason;
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{self, Contents, Error, Watch, watch_data, watch_exists};
 
@@ -41,7 +42,7 @@ impl Observer {
                 watch
             }
             Err(error) => {
-                log(Level::Warn, &format!("look at the configuration: {error}"));
+                log(Level::Warn, &["look at the configuration: ", reason(&error)].concat());
                 alarm(LOOK_AGAIN_MS, TAG)
             }
         };

@@ -1,9 +1,9 @@
 //! An observer: is told when the group changes, whether it is a member or not.
 
-use wok_sdk::Followed;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{Error, Watch};
+use wok_sdk::{Followed, reason};
 
 use crate::DIRECTORY;
 use crate::decide::{News, Told};
@@ -56,7 +56,7 @@ impl Observer {
                 Until::Changed { _directory: directory }
             }
             Err(error) => {
-                log(Level::Warn, &format!("look at the group: {error}"));
+                log(Level::Warn, &["look at the group: ", reason(&error)].concat());
                 Until::Elapsed { _alarm: alarm(LOOK_AGAIN_MS, TAG) }
             }
         };

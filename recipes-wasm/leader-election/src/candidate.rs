@@ -6,7 +6,7 @@ use wok_sdk::zookeeper::{
     Children, CreateMode, CreateRequest, Error, Event, MultiError, Owner, SetDataRequest,
     VersionRequest, Watch, Write, get_children, get_data, multi, watch_data,
 };
-use wok_sdk::{Naming, Own, line_up, wait_until_gone};
+use wok_sdk::{Naming, Own, line_up, reason, wait_until_gone};
 
 use crate::decide::{Step, Then, decide};
 use crate::election::{ANNOUNCEMENT, DIRECTORY, announcement, path};
@@ -58,7 +58,7 @@ impl Candidate {
                 return None;
             }
             Err(error) => {
-                log(Level::Warn, &format!("look at the election: {error}"));
+                log(Level::Warn, &["look at the election: ", reason(&error)].concat());
                 Place::Waits { watch: alarm(LOOK_AGAIN_MS, tag), then: Then::LookAgain }
             }
         };

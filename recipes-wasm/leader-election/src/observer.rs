@@ -1,9 +1,9 @@
 //! An observer: follows the election without standing in it.
 
-use wok_sdk::Naming;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{Error, Watch};
+use wok_sdk::{Naming, reason};
 
 use crate::bindings::exports::wok::leader_election::leader_election::Term;
 use crate::decide::{News, Told};
@@ -39,7 +39,7 @@ impl Observer {
                 watch
             }
             Err(error) => {
-                log(Level::Warn, &format!("look who leads: {error}"));
+                log(Level::Warn, &["look who leads: ", reason(&error)].concat());
                 alarm(LOOK_AGAIN_MS, tag)
             }
         };

@@ -39,7 +39,7 @@ use wok_sdk::participant::{Level, log};
 use wok_sdk::zookeeper::{Children, Error, get_children, watch_data};
 use wok_sdk::{
     Asked, Gone, Heard, Listening, Own, ask_to_give_way, line, line_up, name_of, owners,
-    participant, wait_until_gone,
+    participant, reason, wait_until_gone,
 };
 
 /// The mount is the lock's directory.
@@ -88,7 +88,8 @@ impl Guest for Lock {
         }
         // What runs under the claim ends before the znode goes.
         if let Err(error) = held.own.release() {
-            log(Level::Warn, &format!("give {} back: {error}", held.grant.path));
+            let text = ["give ", &held.grant.path, " back: ", reason(&error)].concat();
+            log(Level::Warn, &text);
         }
     }
 

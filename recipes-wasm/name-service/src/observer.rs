@@ -1,9 +1,9 @@
 //! An observer: is told when the instances of a name change.
 
-use wok_sdk::Followed;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::alarm;
 use wok_sdk::zookeeper::{Error, Watch};
+use wok_sdk::{Followed, reason};
 
 use crate::decide::{News, Told};
 
@@ -53,7 +53,10 @@ impl Observer {
                 Until::Changed { _directory: followed }
             }
             Err(error) => {
-                log(Level::Warn, &format!("look at the instances of {name}: {error}"));
+                log(
+                    Level::Warn,
+                    &["look at the instances of ", &name, ": ", reason(&error)].concat(),
+                );
                 Until::Elapsed { _alarm: alarm(LOOK_AGAIN_MS, tag) }
             }
         };

@@ -44,7 +44,7 @@ use wok_sdk::participant::{Fence, Level, log};
 use wok_sdk::zookeeper::{Children, Error, get_children, get_data, watch_data};
 use wok_sdk::{
     Asked, Heard, Listening, Naming, Own, ask_to_give_way, line, line_up, name_of, owners,
-    participant, wait_until_gone,
+    participant, reason, wait_until_gone,
 };
 
 /// The mount is the lock's directory.
@@ -93,7 +93,8 @@ impl Guest for ReadWriteLock {
         }
         // What runs under the claim ends before the znode goes.
         if let Err(error) = held.own.release() {
-            log(Level::Warn, &format!("give {} back: {error}", held.grant.path));
+            let text = ["give ", &held.grant.path, " back: ", reason(&error)].concat();
+            log(Level::Warn, &text);
         }
     }
 

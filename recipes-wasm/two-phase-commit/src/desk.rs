@@ -1,13 +1,13 @@
 //! The transactions that a participant follows: it looks at them again when something happened, and
 //! writes down what can be decided.
 
-use wok_sdk::Named;
 use wok_sdk::participant::{Level, emit, log};
 use wok_sdk::time_and_chance::{alarm, now_ms, wall_ms};
 use wok_sdk::zookeeper::{Error, Watch, wait};
+use wok_sdk::{Named, reason};
 
 use crate::decide::{Step, Time, Verdict, decide};
-use crate::replies::{Replies, reason};
+use crate::replies::Replies;
 use crate::terms::Terms;
 use crate::transaction::{self, Done, Paths, Stamps, look, look_for_decision, watch_data};
 

@@ -1,10 +1,11 @@
 //! The transactions that ask a site for its vote.
 
 use wok_sdk::participant::{Level, emit, log};
+use wok_sdk::reason;
 use wok_sdk::time_and_chance::{alarm, wall_ms};
 use wok_sdk::zookeeper::{Contents, Error, Request, Watch, WatchRequest};
 
-use crate::replies::{Replies, reason};
+use crate::replies::Replies;
 use crate::terms::{Terms, check_name};
 use crate::transaction::{DIRECTORY, Paths, read_decision, read_vote};
 

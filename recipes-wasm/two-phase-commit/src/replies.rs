@@ -104,20 +104,6 @@ fn all(children: &Children) -> Vec<String> {
     }
 }
 
-/// Why a request failed, in words. (An error's own text would bring all the code of `Debug` along.)
-pub(crate) fn reason(error: &Error) -> &str {
-    match error {
-        Error::Denied(text)
-        | Error::OverLimit(text)
-        | Error::Invalid(text)
-        | Error::Other(text) => text,
-        Error::NoAuth => "its ACL does not allow it",
-        Error::OutcomeUnknown => "the reply was lost",
-        Error::Cancelled => "the caller has withdrawn",
-        _ => "the server has refused it",
-    }
-}
-
 fn unexpected() -> Error {
     Error::Other("pipeline: another reply".to_owned())
 }
