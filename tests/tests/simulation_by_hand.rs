@@ -386,6 +386,44 @@ async fn what_one_run_does_not_call_is_told_first_and_is_no_pass() -> Result<()>
 }
 
 #[tokio::test]
+async fn what_a_scenario_says_and_nobody_comes_to_do_is_no_pass() -> Result<()> {
+    let directory = scratch::dir()?;
+    let scenario = directory.path().join("one.toml");
+    // Nobody stands in line when the line is looked at, so nobody is asked to give way.
+    let text = "seed = 1\nservers = 1\nhosts = 1\nsession-timeout-ms = 4000\nfaults = []\n\
+        [[applications]]\nhost = 0\nsteps = [\n\
+        { call = { operation = \"contenders\", bind = \"line\" } },\n\
+        { call = { operation = \"revoke\", arguments = { path = \"$line.0.path\" } } },\n\
+        { call = { operation = \"acquire\" } }, { call = { operation = \"release\" } },\n]\n";
+    std::fs::write(&scenario, text)?;
+    let test = ["test", "lock", "--scenario", scenario.to_str().unwrap()];
+    let ended = Program::wok()?.args(test).run().await?;
+    assert_eq!(ended.code(), Some(2), "{ended:?}");
+    let first = "NOT CALLED in this run: revoke; the scenario has them";
+    assert!(ended.stdout.starts_with(first), "{}", ended.stdout);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_role_that_nobody_ever_plays_is_refused() -> Result<()> {
+    let directory = scratch::dir()?;
+    let workload = directory.path().join("roles.toml");
+    let role = |name: &str, share: u32| {
+        format!(
+            "[[roles]]\nname = \"{name}\"\nshare = {share}\nround = [{{ call = {{ operation = \
+             \"acquire\" }} }}, {{ call = {{ operation = \"release\" }} }}]\n"
+        )
+    };
+    std::fs::write(&workload, format!("applications = 3\n{}{}", role("many", 3), role("late", 1)))?;
+    let test = ["test", "lock", "--seeds", "5", "--workload", workload.to_str().unwrap()];
+    let ended = Program::wok()?.args(test).run().await?;
+    assert_eq!(ended.code(), Some(78), "{ended:?}");
+    let told = "roles.toml:6:8: nobody ever is a late: the shares before it make 3";
+    assert!(ended.stderr.contains(told), "{}", ended.stderr);
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_workload_beside_the_component_counts_and_a_wrong_one_is_refused_with_its_place()
 -> Result<()> {
     let (directory, _shelf) = guest_file("shelf")?;

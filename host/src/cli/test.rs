@@ -36,7 +36,7 @@ use crate::simulation::shrink::shrink;
 use crate::simulation::subject::{Given, Origin as WorkloadOrigin, Subject};
 use crate::simulation::verdict::{self, Verdict};
 use crate::simulation::workload;
-use files::{of_subject, read, read_scenario, write};
+use files::{of_subject, read, read_scenario, write, write_scenario};
 use gaps::{Extent, Gaps};
 
 /// Run a module in simulation: hosts that lose their connections, are stopped and killed, over an
@@ -120,7 +120,7 @@ pub(super) struct Arguments {
     judge: Option<PathBuf>,
 
     /// How many runs at a time; as many as there are processors if it is not given.
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, conflicts_with = "exhaustive")]
     jobs: Option<NonZeroUsize>,
 
     /// Where compiled modules are kept.
@@ -400,13 +400,13 @@ impl Arguments {
             return Ok(ExitCode::from(BROKEN));
         };
         let stem = ModuleSource::parse(&self.module).name();
-        let file = PathBuf::from(match origin {
-            Origin::Seed => format!("{stem}-seed-{seed}.toml"),
-            Origin::Exhaustive => format!("{stem}-exhaustive.toml"),
-        });
-        let plan = toml::to_string(&smallest.plan);
+        let stem = match origin {
+            Origin::Seed => format!("{stem}-seed-{seed}"),
+            Origin::Exhaustive => format!("{stem}-exhaustive"),
+        };
+        let plan = toml::to_string(&smallest.plan.clone().for_a_file(subject.config()));
         let written = match &plan {
-            Ok(plan) => write(&file, plan),
+            Ok(plan) => write_scenario(&stem, plan),
             Err(error) => Err(Failure::Config(format!("the scenario cannot be written: {error}"))),
         };
         let module = &self.module;
@@ -418,15 +418,20 @@ impl Arguments {
         let Plan { applications, faults, .. } = &smallest.plan;
         write!(
             text,
-            "\nThis is the smallest run found: {} applications, {} faults. Run it again with\n\
-             \x20 wok test {} --scenario {}{}",
+            "\nThis is the smallest run found: {} applications, {} faults. ",
             applications.len(),
             faults.len(),
-            word(module),
-            path_word(&file),
-            judge::argument(self.judge.as_deref()),
         )
         .unwrap_or_default();
+        text += &match &written {
+            Ok(file) => format!(
+                "Run it again with\n  wok test {} --scenario {}{}",
+                word(module),
+                path_word(file),
+                judge::argument(self.judge.as_deref()),
+            ),
+            Err(failed) => failed.to_string(),
+        };
         if let Origin::Seed = origin {
             let how = self.again();
             let module = word(module);
@@ -438,14 +443,13 @@ impl Arguments {
             "seed": seed,
             "invariant": invariant,
             "sentence": violation.sentence,
-            "scenario": file,
+            "scenario": written.as_ref().ok(),
             "plan": plan.as_ref().ok(),
         });
         gaps.add_to(&mut json);
         judge::report(printer, subject, text, json);
-        // What was found is told, and counts, though it cannot be written down.
-        let drawn = self.write_run(subject, &smallest, Some(violation));
-        for failed in [written, drawn].into_iter().filter_map(Result::err) {
+        // What was found is told, and counts, though it cannot be drawn.
+        if let Err(failed) = self.write_run(subject, &smallest, Some(violation)) {
             printer.remark(&failed.to_string());
         }
         Ok(ExitCode::from(BROKEN))

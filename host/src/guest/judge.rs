@@ -116,6 +116,10 @@ impl Judge {
         let digest = crate::digest::hex(&digest);
         let mut inner = Inner { name: name.to_owned(), digest, invariants: Vec::new(), pre };
         inner.invariants = Sitting::new(&inner, "invariants")?.invariants()?;
+        if inner.invariants.is_empty() {
+            let problem = "it judges nothing: its `invariants` are none";
+            return Err(unfit(problem.to_owned()));
+        }
         Ok(Judge { inner: Arc::new(inner) })
     }
 

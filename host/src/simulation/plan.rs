@@ -47,6 +47,36 @@ fn session_timeout() -> u64 {
     4_000
 }
 
+impl Plan {
+    /// The same as a file can have it: with this config where an application has none of its own, and without
+    /// nulls, which TOML does not have.
+    #[must_use]
+    pub fn for_a_file(mut self, config: Option<&Value>) -> Self {
+        for application in &mut self.applications {
+            let own = application.config.take().or_else(|| config.cloned());
+            application.config = own.map(without_nulls);
+            for step in &mut application.steps {
+                if let Step::Call { arguments, .. } = step {
+                    *arguments = without_nulls(std::mem::take(arguments));
+                }
+            }
+        }
+        self
+    }
+}
+
+/// Without the fields that are null, as which they count where they are missing.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let there = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(there.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
 /// An application: a process on a host that does one thing after another through one participant.
 /// When that ends, it joins again and goes on with its next step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,7 +102,7 @@ pub enum Step {
         /// Its arguments, as the body of an API request. The text `$item.path` stands for the field
         /// `path` of the answer that an earlier call bound as `item`; without such an answer the
         /// call is left out.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Value::is_null")]
         arguments: Value,
         /// After how long it gives up.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -243,4 +273,42 @@ pub enum When {
         /// Which.
         nth: u64,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_plan_without_arguments_and_with_the_config_of_its_run_can_be_read_from_its_file() {
+        let call = |arguments| Step::Call {
+            operation: "acquire".to_owned(),
+            arguments,
+            deadline_ms: None,
+            bind: None,
+        };
+        let with_nulls = json!({ "max": null, "of": [{ "a": null, "b": 1 }] });
+        let steps = vec![call(Value::Null), call(with_nulls)];
+        let own = Some(json!({ "format": null, "revocable": true }));
+        let application = |config| Application { host: 0, config, steps: steps.clone() };
+        let plan = Plan {
+            seed: 1,
+            servers: 1,
+            hosts: 1,
+            session_timeout_ms: 4_000,
+            counter: 0,
+            applications: vec![application(None), application(own)],
+            faults: Vec::new(),
+            foreign: Vec::new(),
+        };
+        let of_run = json!({ "format": "kazoo" });
+        let text = toml::to_string(&plan.for_a_file(Some(&of_run))).unwrap();
+        let read: Plan = toml::from_str(&text).unwrap();
+        let configs: Vec<_> = read.applications.iter().map(|it| it.config.clone()).collect();
+        assert_eq!(configs, [Some(of_run), Some(json!({ "revocable": true }))]);
+        let arguments = json!({ "of": [{ "b": 1 }] });
+        assert_eq!(read.applications[0].steps, [call(Value::Null), call(arguments)]);
+    }
 }

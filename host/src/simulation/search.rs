@@ -97,7 +97,8 @@ impl Search {
     /// The same, until somebody sets `is_stopped`.
     ///
     /// # Errors
-    /// The workload does not fit the module, or the judge fails.
+    /// The workload does not fit the module, or the judge fails, with a seed of which that is so; unless
+    /// another one breaks an invariant.
     pub fn run_unless(
         &self,
         subject: &Subject,
@@ -142,14 +143,20 @@ impl Search {
                 progress(&findings);
             }
             findings.took = began.elapsed();
-            failed.map_or(Ok(findings), Err)
+            match failed {
+                // What was found counts, whatever kept another run from being judged.
+                Some(error) if findings.failure.is_none() => Err(error),
+                _ => Ok(findings),
+            }
         })
     }
 }
 
 /// Runs a seed. Only of a run that failed anybody wants the history.
 fn seed_run(subject: &Subject, seed: u64) -> Result<(Verdict, Called), VerdictError> {
-    let mut verdict = Verdict::of(subject, workload::plan(subject, seed))?;
+    let verdict = Verdict::of(subject, workload::plan(subject, seed));
+    let mut verdict =
+        verdict.map_err(|error| VerdictError::Seed { seed, error: Box::new(error) })?;
     let called = Called::of(&verdict.history);
     if verdict.violations.is_empty() {
         verdict.history = Vec::new();

@@ -6,6 +6,9 @@ use super::plan::{Plan, Step};
 use super::subject::Subject;
 use super::verdict::Verdict;
 
+/// In calm every call is answered.
+const W1: &str = "W1";
+
 /// How many smaller plans are tried. Each takes a few hundredths of a second.
 const ATTEMPTS: usize = 600;
 
@@ -16,8 +19,10 @@ pub fn shrink(
     invariant: &str,
     is_stopped: &AtomicBool,
 ) -> Verdict {
+    let needs_faults = invariant == W1 && !is_broken_without_faults(subject, &failing.plan);
+    let smallest = failing;
     let mut shrinking =
-        Shrinking { subject, invariant, smallest: failing, left: ATTEMPTS, is_stopped };
+        Shrinking { subject, invariant, needs_faults, smallest, left: ATTEMPTS, is_stopped };
     // What one pass leaves out may make room for another.
     loop {
         let size = size(&shrinking.smallest.plan);
@@ -37,9 +42,18 @@ fn size(plan: &Plan) -> usize {
     plan.faults.len() + plan.foreign.len() + plan.applications.len() + steps
 }
 
+/// Whether somebody waits for ever though nothing is done to the run.
+fn is_broken_without_faults(subject: &Subject, plan: &Plan) -> bool {
+    let calm = Plan { faults: Vec::new(), ..plan.clone() };
+    Verdict::of(subject, calm).is_ok_and(|verdict| verdict.breaks(W1))
+}
+
 struct Shrinking<'a> {
     subject: &'a Subject,
     invariant: &'a str,
+    /// Whether it takes a fault. Without those who would have woken it somebody waits in a smaller run as
+    /// well, which says nothing of why it was not woken in this one.
+    needs_faults: bool,
     smallest: Verdict,
     left: usize,
     is_stopped: &'a AtomicBool,
@@ -55,6 +69,9 @@ impl Shrinking<'_> {
             return false;
         }
         self.left -= 1;
+        if self.needs_faults && is_broken_without_faults(self.subject, &plan) {
+            return false;
+        }
         match Verdict::of(self.subject, plan) {
             Ok(verdict) if verdict.breaks(self.invariant) => {
                 self.smallest = verdict;

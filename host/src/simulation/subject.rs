@@ -297,7 +297,8 @@ impl Subject {
         self.survey.blocking.contains(operation)
     }
 
-    pub(super) fn config(&self) -> Option<&Value> {
+    /// The config of those who have none of their own.
+    pub fn config(&self) -> Option<&Value> {
         self.config.as_ref()
     }
 

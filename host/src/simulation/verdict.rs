@@ -40,6 +40,14 @@ pub enum VerdictError {
     /// The judge of its promise fails.
     #[error(transparent)]
     Judge(#[from] JudgeError),
+    /// One of these, with the run of this seed.
+    #[error("seed {seed}: {error}")]
+    Seed {
+        /// The seed.
+        seed: u64,
+        /// What it is.
+        error: Box<VerdictError>,
+    },
 }
 
 impl Verdict {

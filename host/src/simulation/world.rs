@@ -124,6 +124,7 @@ pub(super) struct Alive {
 /// # Errors
 /// An operation or its arguments, a config or a host number do not fit.
 pub fn check(subject: &Subject, plan: &Plan) -> Result<(), PlanError> {
+    check_times(plan)?;
     let wrong = |place: String, problem: String| Err(PlanError { place, problem });
     if !SERVERS.contains(&plan.servers) {
         let problem = format!("{}: from {} to {}", plan.servers, SERVERS.start(), SERVERS.end());
@@ -191,6 +192,39 @@ pub(super) fn check_foreign(path: &str) -> Result<(), String> {
     ZnodePath::parse(path).map_err(|error| format!("{path:?}: {error}"))?;
     let mount = Mount::new(MOUNT).map_err(|error| error.to_string())?;
     mount.resolve(path).map(drop).map_err(|error| error.to_string())
+}
+
+/// The longest that something lasts, and the latest that it comes.
+const LONGEST_MS: u64 = 3_600_000;
+
+/// Checks that nothing lasts longer, or comes later, than a run can be simulated in little time.
+fn check_times(plan: &Plan) -> Result<(), PlanError> {
+    let within = |place: String, ms: u64| match ms <= LONGEST_MS {
+        true => Ok(()),
+        false => Err(PlanError { place, problem: format!("{ms}: at most {LONGEST_MS}") }),
+    };
+    for (number, application) in plan.applications.iter().enumerate() {
+        for (index, step) in application.steps.iter().enumerate() {
+            let place = format!("applications[{number}].steps[{index}]");
+            match step {
+                Step::Call { deadline_ms, .. } => within(place, deadline_ms.unwrap_or(0))?,
+                Step::Work { ms } | Step::AwaitClaim { ms } | Step::Rest { ms } => {
+                    within(place, *ms)?
+                }
+                Step::Leave => {}
+            }
+        }
+    }
+    for (number, fault) in plan.faults.iter().enumerate() {
+        within(format!("faults[{number}].ms"), fault.ms)?;
+        if let When::At { ms } = fault.when {
+            within(format!("faults[{number}].when.ms"), ms)?;
+        }
+    }
+    for (number, foreign) in plan.foreign.iter().enumerate() {
+        within(format!("foreign[{number}].at-ms"), foreign.at_ms)?;
+    }
+    Ok(())
 }
 
 /// Checks what an application calls. What stands in a reference's place shows in the run only.

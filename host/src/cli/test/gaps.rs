@@ -15,6 +15,8 @@ pub(super) enum Extent {
     One,
     /// An exhaustive run, which is small.
     Small,
+    /// What a scenario says.
+    Scenario,
 }
 
 impl Extent {
@@ -24,6 +26,9 @@ impl Extent {
             Extent::Search => "a workload says how (promise/workload.toml)",
             Extent::One => "--seeds runs many seeds",
             Extent::Small => "--first-seed takes others, and --seeds runs many",
+            Extent::Scenario => {
+                "the scenario has them: what their `$` names was never answered, or the run was over before"
+            }
         }
     }
 }
@@ -46,17 +51,19 @@ impl Gaps {
     /// Of runs: what was called in none of them.
     pub(super) fn of(subject: &Subject, extent: Extent, called: &Called) -> Self {
         let mut gaps = Gaps::of_any(subject);
+        let not_made = subject.operations().filter(|operation| called.made(operation) == 0);
+        let not_made: Vec<String> = not_made.map(str::to_owned).collect();
         let is_scenario = matches!(subject.workload(), Workload::Scenario(_));
-        if !is_scenario {
-            let not_made = subject.operations().filter(|operation| called.made(operation) == 0);
-            let not_made: Vec<String> = not_made.map(str::to_owned).collect();
-            if extent == Extent::Search {
-                gaps.never_called = not_made;
-            } else {
-                let is_known = |operation: &String| gaps.never_called.contains(operation);
-                let here = not_made.into_iter().filter(|operation| !is_known(operation)).collect();
-                gaps.not_called = Some((extent, here));
-            }
+        if is_scenario {
+            let is_left_out = |operation: &String| gaps.left_out_on_purpose.contains(operation);
+            let here = not_made.into_iter().filter(|operation| !is_left_out(operation)).collect();
+            gaps.not_called = Some((Extent::Scenario, here));
+        } else if extent == Extent::Search {
+            gaps.never_called = not_made;
+        } else {
+            let is_known = |operation: &String| gaps.never_called.contains(operation);
+            let here = not_made.into_iter().filter(|operation| !is_known(operation)).collect();
+            gaps.not_called = Some((extent, here));
         }
         // In one run of a scenario a call may have been made to fail on purpose.
         if !is_scenario || extent == Extent::Search {

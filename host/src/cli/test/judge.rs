@@ -18,6 +18,15 @@ pub(super) fn failure(error: &VerdictError, scenario: Option<&Scenario>) -> Fail
     match error {
         VerdictError::Judge(error) => of_judge(error),
         VerdictError::Plan(error) => of_plan(error, scenario),
+        VerdictError::Seed { seed, error } => {
+            let of_seed =
+                |text| format!("{text}; so it was with seed {seed}: `--seed {seed}` runs it alone");
+            match failure(error, scenario) {
+                Failure::Module(text) => Failure::Module(of_seed(text)),
+                Failure::Config(text) => Failure::Config(of_seed(text)),
+                other => other,
+            }
+        }
     }
 }
 

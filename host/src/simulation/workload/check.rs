@@ -57,8 +57,18 @@ pub(super) fn check(file: &File, module: &Module) -> Result<(), Wrong> {
             "nobody does anything: there is no role with a share".to_owned(),
         );
     }
-    let mut names = BTreeSet::new();
+    let (mut names, mut before) = (BTreeSet::new(), 0);
+    let most = file.applications.get_ref().high;
     for role in roles {
+        if role.share > 0 && before >= most {
+            let name = role.name.get_ref();
+            let problem = format!(
+                "nobody ever is a {name}: the shares before it make {before}, and there are at most {most} \
+                 applications; raise `applications`, or lower those shares"
+            );
+            return wrong(&role.name, problem);
+        }
+        before = before.saturating_add(u64::from(role.share));
         if !names.insert(role.name.get_ref()) {
             return wrong(&role.name, format!("there is a role {} already", role.name.get_ref()));
         }
