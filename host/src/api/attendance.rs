@@ -318,8 +318,10 @@ pub(super) async fn attend(attending: Attending) {
             }
             () = until_spent(&attendance) => attendance.end_dependence(),
             // Ahead of what is told one by one: `alive` has the deadline and the count of what was dropped.
-            () = teller.until_alive_due(), if teller.is_flushed() => {
-                teller.tell_alive(follower.dropped());
+            () = teller.go_on() => {
+                if teller.is_flushed() && teller.take_alive() {
+                    teller.tell_alive(follower.dropped());
+                }
             }
             notice = follower.next(), if teller.is_flushed() => match notice {
                 // The call has been answered by then, and its answer is told first.
@@ -336,7 +338,6 @@ pub(super) async fn attend(attending: Attending) {
                     Answered::Well => {}
                 }
             }
-            () = teller.flush(), if !teller.is_flushed() => {}
         }
     }
     drop((entered, listening));
@@ -418,6 +419,7 @@ struct Teller<'a> {
     /// What has not been taken yet, and since when.
     waiting: VecDeque<Happening>,
     since: Instant,
+    is_alive_due: bool,
 }
 
 impl<'a> Teller<'a> {
@@ -427,7 +429,7 @@ impl<'a> Teller<'a> {
             (stream, alive)
         });
         let (waiting, since) = (VecDeque::new(), Instant::now());
-        let mut teller = Teller { attendance, stream, waiting, since };
+        let mut teller = Teller { attendance, stream, waiting, since, is_alive_due: false };
         let session = attendance.participant.session();
         let joined = Happening::new("joined").with("session", format!("{:#x}", session.id()));
         let timeout = spell_duration(session.timing().timeout());
@@ -552,12 +554,24 @@ impl<'a> Teller<'a> {
         self.attendance.end(why);
     }
 
-    /// Completes when it is time to say that the stream is alive.
-    async fn until_alive_due(&mut self) {
+    /// Completes when something that waits is taken or, where nothing waits, when it is time to say
+    /// that the stream is alive.
+    async fn go_on(&mut self) {
+        if !self.is_flushed() {
+            return self.flush().await;
+        }
         match &mut self.stream {
-            Some((_, alive)) => drop(alive.tick().await),
+            Some((_, alive)) => {
+                alive.tick().await;
+                self.is_alive_due = true;
+            }
             None => pending().await,
         }
+    }
+
+    /// Whether it is time to say that the stream is alive. It is asked for once.
+    fn take_alive(&mut self) -> bool {
+        std::mem::take(&mut self.is_alive_due)
     }
 
     /// Tells what is left, as far as it is read.
