@@ -16,7 +16,7 @@
 //!
 //! `record` is what travels between them, `tree` finds descendants, `cgroup` makes control groups,
 //! `deadman` gives up a guardian that does not act, `family` and `traces` are how wok finds what a
-//! dead guardian left, `terminal` hands over the foreground.
+//! dead guardian left, `terminal` hands over the foreground, and `words` is what the helpers say to people.
 //!
 //! What holds:
 //! - [`Guardian::wait`] completes when the command *and every descendant* are gone, also those
@@ -54,6 +54,7 @@ mod terminal;
 mod traces;
 mod tree;
 mod watchdog;
+mod words;
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -486,6 +486,38 @@ fn what_a_command_leaves_in_the_background_ends_before_its_end_is_told() {
 }
 
 #[test]
+fn what_has_left_the_commands_group_is_asked_to_end_and_nobody_is_asked_twice() {
+    // As `timeout 1h job` does: the job has a group of its own, and its shell dies of the stop signal.
+    let text = r#"
+        sh -c 'trap "echo asked >&9" TERM; echo near >&9; while [ -e "$LOG" ]; do sleep 0.02; done' &
+        setsid sh -c 'trap "echo far >&9; exit" TERM; echo apart >&9; while [ -e "$LOG" ]; do sleep 0.02; done' &
+        wait"#;
+    let guarded = Guarded::run(Claim { stop_timeout: 1_000, ..HELD }, &script(text));
+    let mut ready = [guarded.hear_from_tree(), guarded.hear_from_tree()];
+    ready.sort();
+    assert_eq!(ready, ["apart", "near"]);
+    guarded.signal_wok(Signal::TERM);
+    let mut asked = [guarded.hear_from_tree(), guarded.hear_from_tree()];
+    asked.sort();
+    assert_eq!(asked, ["asked", "far"]);
+    // What is left of it is killed when its time is over, and says nothing more.
+    assert_eq!(guarded.hear("outcome"), "Signaled(15)");
+    assert_eq!(guarded.tree.recv_timeout(HANG), Err(RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn what_depends_on_a_command_whose_caller_withdraws_waits_for_the_end_of_it() {
+    let text = r#"echo $PPID >&9
+        while [ -e "$LOG" ]; do echo on >>"$LOG"; sleep 0.02; done"#;
+    let guarded = Guarded::run(Claim { mode: "withdrawn", ..HELD }, &script(text));
+    let guardian = Pid::from_raw(guarded.hear_from_tree().parse().unwrap()).unwrap();
+    // Somebody has to wake it before it kills the command.
+    kill_process(guardian, Signal::STOP).unwrap();
+    guarded.signal_wok(Signal::TERM);
+    guarded.end("Withdrawn", 0);
+}
+
+#[test]
 fn a_process_that_forks_on_and_on_does_not_escape() {
     let guarded = Guarded::run(HELD, &script(COMET));
     assert_eq!(guarded.hear_from_tree(), "on its way");

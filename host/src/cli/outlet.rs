@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -94,8 +95,18 @@ impl Outlet {
         let outlet = Arc::new(Outlet::new(tell));
         let writing = Arc::clone(&outlet);
         let thread = thread::Builder::new().name(thread.to_owned());
-        thread.spawn(move || writing.write_to(sink)).ok()?;
+        thread.spawn(move || writing.write_in_the_background(sink)).ok()?;
         Some(outlet)
+    }
+
+    /// Where a command has the terminal and `stty tostop` is set, whoever writes in the background is stopped,
+    /// with all of its threads, unless the signal for that is blocked.
+    fn write_in_the_background(&self, sink: impl Write) {
+        let mut stop = SigSet::empty();
+        stop.add(Signal::SIGTTOU);
+        // Refused by no kernel; then it is as without it.
+        stop.thread_block().ok();
+        self.write_to(sink);
     }
 
     fn new(tell: Tell) -> Self {

@@ -17,7 +17,8 @@ use tokio::process::{Child, Command};
 
 use super::tree::{self, Process};
 
-static FAMILY: Mutex<Family> = Mutex::new(Family { helpers: BTreeSet::new(), adopts: false });
+static FAMILY: Mutex<Family> =
+    Mutex::new(Family { helpers: BTreeSet::new(), inherited: BTreeSet::new(), adopts: false });
 
 /// What is known of the children of this process.
 #[derive(Debug)]
@@ -25,6 +26,9 @@ pub(super) struct Family {
     /// Keepers, and the guardians that they have started. A guardian whose keeper was killed is an
     /// orphan, too, if this process adopts them.
     helpers: BTreeSet<i32>,
+    /// The children that this process had when it began to adopt, as from a shell that has become it by an
+    /// `exec`. Nobody takes their statuses, so no other process gets their numbers.
+    inherited: BTreeSet<i32>,
     adopts: bool,
 }
 
@@ -40,8 +44,10 @@ pub(super) struct Family {
 /// # Errors
 /// The kernel refuses.
 pub fn adopt_orphans() -> io::Result<()> {
+    let mut family = family();
+    family.inherited = tree::children().into_iter().map(Pid::as_raw_pid).collect();
     set_child_subreaper(Some(getpid()))?;
-    family().adopts = true;
+    family.adopts = true;
     Ok(())
 }
 
@@ -76,9 +82,16 @@ impl Family {
         self.helpers.contains(&pid.as_raw_pid())
     }
 
+    fn was_inherited(&self, pid: Pid) -> bool {
+        self.inherited.contains(&pid.as_raw_pid())
+    }
+
     /// Whether this process came here because its guardian died.
     pub(super) fn is_orphan(&self, process: &Process) -> bool {
-        self.adopts && process.parent == getpid().as_raw_pid() && !self.is_helper(process.pid)
+        self.adopts
+            && process.parent == getpid().as_raw_pid()
+            && !self.is_helper(process.pid)
+            && !self.was_inherited(process.pid)
     }
 
     /// Kills the orphans themselves, not what is below them.
@@ -87,7 +100,7 @@ impl Family {
             return;
         }
         for child in tree::children() {
-            if !self.is_helper(child) {
+            if !self.is_helper(child) && !self.was_inherited(child) {
                 let _ = kill_process(child, Signal::KILL);
             }
         }

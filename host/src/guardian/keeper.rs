@@ -25,6 +25,7 @@ use super::cgroup::Cgroup;
 use super::record::{self, Report};
 use super::tree;
 use super::watchdog::{self, Arguments};
+use super::words::say;
 
 /// The hidden first argument of this process while it starts the guardian.
 pub(super) const NAME: &str = "__keeper";
@@ -95,7 +96,7 @@ fn be_ready() -> io::Result<()> {
 }
 
 fn refused(reason: &dyn std::fmt::Display) -> ExitCode {
-    eprintln!("wok keeper: {reason}");
+    say(format_args!("wok keeper: {reason}"));
     ExitCode::FAILURE
 }
 
@@ -113,10 +114,11 @@ fn keep(guardian: u32, cgroup: Option<&Cgroup>) -> ExitCode {
             Children::Ended => pause = SWEEP.0,
             Children::Gone | Children::Left => {}
         }
+        tree::kill_descendants();
+        // Behind that: the kernel may have this wait for other control groups that are made or removed just now.
         if let Some(cgroup) = cgroup {
             cgroup.kill();
         }
-        tree::kill_descendants();
         // Of nothing: neither the group nor the end of a child has a descriptor here.
         let _ = poll(&mut [], Some(&Timespec::try_from(pause).unwrap_or_default()));
         pause = (pause * 2).min(SWEEP.1);

@@ -43,7 +43,7 @@ impl Place {
 }
 
 /// Starts the stage before a command of these words, as the leader of a new process group. That
-/// waits for [`Launching::go_on`]. The command's processes are found by `mark` if the guardian is
+/// waits for [`go_on`]. The command's processes are found by `mark` if the guardian is
 /// no more.
 pub(super) fn start(words: &[OsString], mark: &str, place: Place) -> io::Result<Launching> {
     let (channel, theirs) = record::channel()?;
@@ -69,11 +69,10 @@ pub(super) struct Launching {
     pub(super) leader: Pid,
 }
 
-impl Launching {
-    /// Lets the command start, with this standard input.
-    pub(super) fn go_on(&self, stdin: OwnedFd) -> Result<(), Errno> {
-        record::hand_over(&self.channel, stdin.as_fd())
-    }
+/// Lets the command start that the stage at the other end of the channel waits to become, with this standard
+/// input.
+pub(super) fn go_on(channel: &OwnedFd, stdin: OwnedFd) -> Result<(), Errno> {
+    record::hand_over(channel, stdin.as_fd())
 }
 
 /// Becomes the command.

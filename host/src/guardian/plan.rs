@@ -17,6 +17,8 @@ pub(super) enum Due {
     Stop,
     /// Ask what the command left behind to end.
     StopTheRest,
+    /// Ask those to end who had left the command's group when that was asked.
+    StopThoseApart,
     /// Kill whatever is left; again at every look until nothing is.
     Kill,
 }
@@ -35,6 +37,8 @@ enum Phase {
     Stopping {
         kill_at: Option<Boottime>,
         reason: Option<Reason>,
+        /// Whether all are asked who have outlived the leader.
+        rest_is_asked: bool,
     },
     Killing {
         reason: Option<Reason>,
@@ -76,7 +80,7 @@ impl Plan {
     /// wok wants an ordered end.
     pub(super) fn stop(&mut self) {
         if self.phase == Phase::Running {
-            self.phase = Phase::Stopping { kill_at: None, reason: None };
+            self.phase = Phase::Stopping { kill_at: None, reason: None, rest_is_asked: false };
         }
     }
 
@@ -102,23 +106,29 @@ impl Plan {
             }
             Phase::Running if leader_has_ended => {
                 let kill_at = Some(self.deadline.min(now + self.stop_timeout));
-                self.phase = Phase::Stopping { kill_at, reason: None };
+                self.phase = Phase::Stopping { kill_at, reason: None, rest_is_asked: true };
                 Due::StopTheRest
             }
             Phase::Running if now >= self.deadline - self.stop_timeout => {
                 let kill_at = Some(self.deadline);
-                self.phase = Phase::Stopping { kill_at, reason: Some(Reason::Deadline) };
+                let reason = Some(Reason::Deadline);
+                self.phase = Phase::Stopping { kill_at, reason, rest_is_asked: false };
                 Due::Stop
             }
             Phase::Running => Due::Nothing,
-            Phase::Stopping { kill_at: None, reason } => {
+            Phase::Stopping { kill_at: None, reason, .. } => {
                 let kill_at = Some(self.deadline.min(now + self.stop_timeout));
-                self.phase = Phase::Stopping { kill_at, reason };
+                self.phase = Phase::Stopping { kill_at, reason, rest_is_asked: leader_has_ended };
                 if leader_has_ended { Due::StopTheRest } else { Due::Stop }
             }
-            Phase::Stopping { kill_at: Some(kill_at), reason } if now >= kill_at => {
+            Phase::Stopping { kill_at: Some(kill_at), reason, .. } if now >= kill_at => {
                 self.phase = Phase::Killing { reason };
                 Due::Kill
+            }
+            // Some may be left to be asked: their leader, who could have done that, has ended.
+            Phase::Stopping { kill_at, reason, rest_is_asked: false } if leader_has_ended => {
+                self.phase = Phase::Stopping { kill_at, reason, rest_is_asked: true };
+                Due::StopThoseApart
             }
             Phase::Stopping { .. } => Due::Nothing,
             Phase::Killing { .. } => Due::Kill,
@@ -236,6 +246,16 @@ mod tests {
         assert_eq!(plan.due(at(102), true), Due::Nothing);
         assert_eq!(plan.due(at(103), true), Due::Kill);
         assert_eq!(plan.verdict(), None);
+    }
+
+    #[test]
+    fn who_has_left_the_commands_group_is_asked_when_its_leader_has_ended() {
+        let mut plan = plan(110, 2);
+        plan.stop();
+        assert_eq!(plan.due(at(101), false), Due::Stop);
+        assert_eq!(plan.due(at(102), true), Due::StopThoseApart);
+        assert_eq!(plan.due(at(102), true), Due::Nothing, "once");
+        assert_eq!(plan.due(at(103), true), Due::Kill);
     }
 
     #[test]

@@ -30,9 +30,15 @@ pub(super) struct Traces {
 impl Traces {
     /// Kills them all once; answers who was alive.
     pub(super) fn kill(&self) -> io::Result<Vec<Pid>> {
+        let alive = self.kill_found();
+        // Behind that: the kernel may have this wait for other control groups that are made or removed just now.
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
+        alive
+    }
+
+    fn kill_found(&self) -> io::Result<Vec<Pid>> {
         let family = family();
         family.kill_orphans();
         let all = tree::processes()?;

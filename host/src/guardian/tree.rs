@@ -60,6 +60,18 @@ pub(super) fn signal_descendants(signal: Signal) {
     }
 }
 
+/// Sends a signal to every descendant that is not in that process group.
+pub(super) fn signal_those_apart(group: Pid, signal: Signal) {
+    let all = processes().unwrap_or_default();
+    let apart = |pid: &Pid| all.iter().any(|it| it.pid == *pid && it.group != group.as_raw_pid());
+    for pid in with_descendants(&all, [getpid()]).filter(apart) {
+        if pid != getpid() {
+            // Gone already, or not ours to signal: `wait` has the last word.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
 /// Kills every descendant once.
 pub(super) fn kill_descendants() {
     for child in children() {

@@ -27,6 +27,7 @@ use super::plan::{Due, Plan};
 use super::record::{self, Order, Received, Report};
 use super::terminal::Terminal;
 use super::tree;
+use super::words::say;
 use crate::clock::Boottime;
 
 /// The hidden first argument of this process.
@@ -99,7 +100,7 @@ impl Arguments {
 /// Is the guardian until the command and all of its descendants are gone.
 pub(super) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let refused = |reason: &dyn std::fmt::Display| {
-        eprintln!("wok guardian: {reason}");
+        say(format_args!("wok guardian: {reason}"));
         ExitCode::FAILURE
     };
     if let Err(errno) = SigSet::all().thread_block() {
@@ -124,6 +125,18 @@ pub(super) fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
             refused(&error)
         }
     }
+}
+
+/// The newest deadline that wok has told, and what else it has ordered. That wok is gone is heard later.
+fn newest(channel: &OwnedFd, first: Boottime) -> (Boottime, Vec<Order>) {
+    let (mut deadline, mut orders) = (first, Vec::new());
+    while let Received::Record(order) = record::hear(channel) {
+        match order {
+            Order::Deadline(nanos) => deadline = Boottime::from_nanos(nanos),
+            order => orders.push(order),
+        }
+    }
+    (deadline, orders)
 }
 
 /// What is known of the command's first process.
@@ -171,18 +184,20 @@ impl Watchdog {
             Some(terminal) if terminal.is_for_the_command(&stdin) => Place::Foreground,
             _ => Place::Background,
         };
-        if arguments.deadline.has_passed() {
+        // This process may have waited long for its turn, and wok has said more meanwhile.
+        let (deadline, orders) = newest(&channel, arguments.deadline);
+        if deadline.has_passed() {
             record::tell(&channel, Report::DeadlinePassed)?;
             return Ok(None);
         }
         // Before there is a command that this process could leave behind.
-        let mut deadman = Deadman::new().inspect_err(|_| {
-            eprintln!(
-                "wok guardian: no timer: is the limit of pending signals (`ulimit -i`) too low?"
-            );
+        let mut deadman = Deadman::new().map_err(|error| {
+            let hint = "no timer: is the limit of pending signals (`ulimit -i`) too low?";
+            say(format_args!("wok guardian: {hint}"));
+            error
         })?;
-        deadman.wind_up(arguments.deadline);
-        let plan = Plan::new(Boottime::now(), arguments.deadline, arguments.stop_timeout);
+        deadman.wind_up(deadline);
+        let plan = Plan::new(Boottime::now(), deadline, arguments.stop_timeout);
         let launching = match launch::start(&arguments.command, &arguments.mark, place) {
             Ok(launching) => launching,
             Err(error) => {
@@ -196,8 +211,7 @@ impl Watchdog {
         let cgroup = arguments.cgroup.filter(|it| it.add(group.as_raw_pid()).is_ok());
         // Before the command does anything: wok must be able to end it without the guardian.
         record::tell(&channel, Report::Group(group.as_raw_pid()))?;
-        launching.go_on(stdin)?;
-        Ok(Some(Self {
+        let mut watchdog = Self {
             channel: Some(channel),
             launching: Some(launching.channel),
             child_signals,
@@ -210,7 +224,16 @@ impl Watchdog {
             plan,
             stop_signal: arguments.stop_signal,
             sweep: SWEEP.0,
-        }))
+        };
+        orders.into_iter().for_each(|order| watchdog.obey(order));
+        watchdog.hear_orders();
+        // What is to be killed at once does not begin.
+        if let Some(launching) = &watchdog.launching
+            && !watchdog.plan.is_killing()
+        {
+            launch::go_on(launching, stdin)?;
+        }
+        Ok(Some(watchdog))
     }
 
     /// Returns when nothing is left of the command.
@@ -237,6 +260,10 @@ impl Watchdog {
                     tree::signal_descendants(self.stop_signal);
                     tree::signal_descendants(Signal::CONT);
                 }
+                Due::StopThoseApart => {
+                    tree::signal_those_apart(self.group, self.stop_signal);
+                    tree::signal_those_apart(self.group, Signal::CONT);
+                }
                 Due::Kill => self.kill(),
             }
             self.sleep();
@@ -246,16 +273,7 @@ impl Watchdog {
     fn hear_orders(&mut self) {
         while let Some(channel) = &self.channel {
             match record::hear(channel) {
-                Received::Record(Order::Deadline(nanos)) => {
-                    self.plan.extend(Boottime::from_nanos(nanos));
-                }
-                Received::Record(Order::Signal(signal)) => {
-                    if let Some(signal) = Signal::from_named_raw(signal) {
-                        self.signal_group(signal);
-                    }
-                }
-                Received::Record(Order::Stop) => self.plan.stop(),
-                Received::Record(Order::Kill) => self.plan.kill(self.leader_has_ended()),
+                Received::Record(order) => self.obey(order),
                 Received::Nothing => return,
                 // At once, though the deadline may be far: this end cannot know whether wok died,
                 // or let go and is about to delete the claim's znode.
@@ -264,6 +282,19 @@ impl Watchdog {
                     self.plan.kill(self.leader_has_ended());
                 }
             }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Deadline(nanos) => self.plan.extend(Boottime::from_nanos(nanos)),
+            Order::Signal(signal) => {
+                if let Some(signal) = Signal::from_named_raw(signal) {
+                    self.signal_group(signal);
+                }
+            }
+            Order::Stop => self.plan.stop(),
+            Order::Kill => self.plan.kill(self.leader_has_ended()),
         }
     }
 
@@ -319,12 +350,13 @@ impl Watchdog {
     }
 
     fn kill(&mut self) {
-        if let Some(cgroup) = &self.cgroup {
-            cgroup.kill();
-        }
         // The group first: that is one atomic step, so none of it forks its way out.
         self.signal_group(Signal::KILL);
         tree::kill_descendants();
+        // Last: the kernel may have this wait for other control groups that are made or removed just now.
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
         self.sweep = (self.sweep * 2).min(SWEEP.1);
     }
 

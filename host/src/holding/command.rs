@@ -33,7 +33,7 @@ pub enum CommandEnd {
 /// The command was not started.
 ///
 /// # Cancellation
-/// Kills the command at once.
+/// Kills the command at once. The claim's znodes are not deleted by this host before nothing of it is left.
 pub async fn run_while_held(
     tasks: &Tasks,
     participant: &Participant,
@@ -44,7 +44,7 @@ pub async fn run_while_held(
     mut observe: impl FnMut(&Notice),
 ) -> Result<CommandEnd, GuardianError> {
     // Before the start: a claim that is being given up waits for what depends on it.
-    let Some(_dependent) = participant.depend(held) else {
+    let Some(dependent) = participant.depend(held) else {
         return Ok(ended_before(follower, &mut observe));
     };
     let terms = Terms { deadline: participant.deadline(), tenure: participant.tenure() };
@@ -55,7 +55,8 @@ pub async fn run_while_held(
             }
         }
     });
-    let (ended_by, outcome) = run_guarded(tasks, command, held, terms, instructions, ends).await?;
+    let running = run_guarded(tasks, command, held, terms, instructions, ends, dependent);
+    let (ended_by, outcome) = running.await?;
     Ok(match (ended_by, outcome) {
         (Some(end), _) => end,
         // The guardian knows no other deadline than the session's.

@@ -53,13 +53,14 @@ pub struct Terms<T> {
 /// also ends a command that is being stopped. Answers the reason that the command was ended for, if it
 /// came to it, and what became of the command. Nothing of the command is left then.
 ///
-/// The guardian is told the deadline by one of `tasks`: it waits for nobody else.
+/// The guardian is told the deadline by one of `tasks`: it waits for nobody else. `dependent` is dropped when
+/// nothing of the command is left.
 ///
 /// # Errors
 /// The command was not started.
 ///
 /// # Cancellation
-/// Kills the command at once.
+/// Kills the command at once. One of `tasks` waits until nothing of it is left.
 pub async fn run_guarded<E>(
     tasks: &Tasks,
     mut command: GuardedCommand,
@@ -67,10 +68,13 @@ pub async fn run_guarded<E>(
     terms: Terms<impl Fn() -> Option<Boottime> + Send + 'static>,
     mut instructions: mpsc::Receiver<Instruction>,
     ends: impl Stream<Item = (EndsBy, E)>,
+    dependent: impl Send + 'static,
 ) -> Result<(Option<E>, Outcome), GuardianError> {
     command.env.push(("WOK_FENCE".into(), held.fence.to_string().into()));
     command.env.push(("WOK_CLAIM_PATH".into(), held.path.clone().into()));
     let guardian = Arc::new(Guardian::spawn(command, terms.deadline)?);
+    let mut running =
+        Running { tasks, guardian: Arc::clone(&guardian), dependent: Some(dependent) };
     let _extending = extend(tasks, terms.tenure, &guardian);
     let mut stubborn = std::pin::pin!(tell_the_stubborn(&guardian, &held.path));
     // Kept across turns: it looks round by its own clock, whatever else happens here.
@@ -83,7 +87,10 @@ pub async fn run_guarded<E>(
         // instructions stay queued.
         tokio::select! {
             biased;
-            outcome = &mut waiting => return Ok((ended.map(|(_, why)| why), outcome)),
+            outcome = &mut waiting => {
+                drop(running.dependent.take());
+                return Ok((ended.map(|(_, why)| why), outcome));
+            }
             Some(instruction) = instructions.recv() => match instruction {
                 Instruction::Signal(signal) => guardian.signal(signal),
                 Instruction::Stop => guardian.stop(),
@@ -102,6 +109,26 @@ pub async fn run_guarded<E>(
             },
             never = &mut stubborn => match never {},
         }
+    }
+}
+
+/// A command of which something may be left. Dropped, as where its caller withdraws, it is killed, and what
+/// depends on its end is kept until then: a guardian that was stopped acts only when somebody wakes it.
+struct Running<'a, D: Send + 'static> {
+    tasks: &'a Tasks,
+    guardian: Arc<Guardian>,
+    dependent: Option<D>,
+}
+
+impl<D: Send + 'static> Drop for Running<'_, D> {
+    fn drop(&mut self) {
+        let Some(dependent) = self.dependent.take() else { return };
+        let guardian = Arc::clone(&self.guardian);
+        guardian.kill_now();
+        self.tasks.spawn("end of a command", async move {
+            guardian.wait().await;
+            drop(dependent);
+        });
     }
 }
 

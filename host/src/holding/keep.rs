@@ -11,7 +11,7 @@ use super::command::{CommandEnd, run_while_held};
 use super::guarded::Instruction;
 use super::told::log_notice;
 use crate::backoff::Backoff;
-use crate::config::{Restart, WhileHeld};
+use crate::config::{Restart, WhileHeld, longest_stop, spell_duration};
 use crate::epochs::{Epochs, JoinError, Joined};
 use crate::guardian::{GuardedCommand, Outcome};
 use crate::guest::Arguments;
@@ -123,7 +123,7 @@ impl Keep {
                 tracing::info!(recipe, path = held.path, fence = held.fence, "held");
                 match &self.kept.while_held {
                     Some(WhileHeld { command, restart }) => {
-                        let command = command.clone();
+                        let command = fitting(recipe, command.clone(), participant);
                         let ended = self.hold(command, participant, follower, &held, over).await;
                         return afterwards(recipe, *restart, ended);
                     }
@@ -216,6 +216,22 @@ impl Keep {
         }
         None
     }
+}
+
+/// The command, with less time to stop where a server has granted a shorter session than the config asks for:
+/// with more than fits, the command would be stopped between two heartbeats.
+fn fitting(recipe: &str, command: GuardedCommand, participant: &Participant) -> GuardedCommand {
+    let longest = longest_stop(participant.session().timing());
+    if command.stop_timeout <= longest {
+        return command;
+    }
+    let (asked, granted) = (spell_duration(command.stop_timeout), spell_duration(longest));
+    tracing::warn!(
+        recipe,
+        "`stop-timeout` is {asked}, and {granted} fit into the session timeout that the server has granted: \
+         the command has {granted} to stop"
+    );
+    GuardedCommand { stop_timeout: longest, ..command }
 }
 
 /// What follows when a command has ended by itself, or was ended.

@@ -160,7 +160,7 @@ impl Held {
     /// The command was not started.
     ///
     /// # Cancellation
-    /// Kills the command at once.
+    /// Kills the command at once. What is held is not given back before nothing of the command is left.
     pub async fn run(&self, command: GuardedCommand) -> Result<CommandEnd, GuardianError> {
         let (_instruct, instructions) = mpsc::channel(1);
         self.run_instructed(command, instructions).await

@@ -124,7 +124,7 @@ impl Holder<'_> {
             Some((next_end(joined, self.printer).await, joined))
         });
         let running =
-            run_guarded(self.client.tasks(), command, &claim.held, terms, instructions, ends);
+            run_guarded(self.client.tasks(), command, &claim.held, terms, instructions, ends, ());
         // Cancel-safe: the command is awaited to its end, signals only until then.
         let ended = tokio::select! {
             ended = running => ended,
