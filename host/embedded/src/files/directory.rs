@@ -1,9 +1,10 @@
 //! A data directory and the names in it.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(5);
 pub struct DataDir {
     root: PathBuf,
     version: PathBuf,
+    /// The zxids of snapshots that could not be read.
+    damaged: Mutex<BTreeSet<i64>>,
     _lock: File,
 }
 
@@ -66,7 +69,8 @@ impl DataDir {
                 Err(TryLockError::Error(cause)) => return Err(FilesError::io("lock", path)(cause)),
             }
         }
-        let directory = DataDir { root: root.to_owned(), version, _lock: lock };
+        let damaged = Mutex::default();
+        let directory = DataDir { root: root.to_owned(), version, damaged, _lock: lock };
         for name in directory.names()? {
             if name.starts_with(UNFINISHED) {
                 remove(&directory.version.join(name))?;
@@ -109,6 +113,16 @@ impl DataDir {
     /// [`FilesError::Io`].
     pub fn snapshots(&self) -> Result<Vec<i64>, FilesError> {
         self.zxids("snapshot")
+    }
+
+    /// The snapshot begun at that zxid cannot be read.
+    pub(super) fn note_damaged(&self, zxid: i64) {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner).insert(zxid);
+    }
+
+    /// Whether the snapshot begun at that zxid could not be read.
+    pub(super) fn is_damaged(&self, zxid: i64) -> bool {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner).contains(&zxid)
     }
 
     /// The newest snapshot that Apache ZooKeeper has compressed, and its zxid.

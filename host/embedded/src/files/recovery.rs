@@ -155,6 +155,7 @@ fn newest_snapshot(directory: &DataDir, recovery: &mut Recovery) -> Result<Snaps
             Err(error @ FilesError::DamagedSnapshot { .. }) => {
                 warn!(%error, "an older snapshot takes its place");
                 recovery.unreadable.push(path);
+                directory.note_damaged(zxid);
                 newest_error.get_or_insert(error);
             }
             Err(error) => return Err(error),
