@@ -293,7 +293,7 @@ async fn a_scenario_has_the_config_of_its_applications() -> Result<()> {
 async fn a_scenario_in_which_nobody_calls_anything_is_no_pass() -> Result<()> {
     let directory = scratch::dir()?;
     let scenario = directory.path().join("idle.toml");
-    let late = "{ rest = { ms = 999999999 } }, { call = { operation = \"acquire\" } }";
+    let late = "{ rest = { ms = 3600000 } }, { call = { operation = \"acquire\" } }";
     for applications in [
         String::new(),
         "[[applications]]\nhost = 0\nsteps = []\n".to_owned(),
@@ -418,7 +418,7 @@ async fn a_role_that_nobody_ever_plays_is_refused() -> Result<()> {
     let test = ["test", "lock", "--seeds", "5", "--workload", workload.to_str().unwrap()];
     let ended = Program::wok()?.args(test).run().await?;
     assert_eq!(ended.code(), Some(78), "{ended:?}");
-    let told = "roles.toml:6:8: nobody ever is a late: the shares before it make 3";
+    let told = "roles.toml:7:8: nobody ever is a late: the shares before it make 3";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     Ok(())
 }
