@@ -191,10 +191,9 @@ impl Watchdog {
             return Ok(None);
         }
         // Before there is a command that this process could leave behind.
-        let mut deadman = Deadman::new().map_err(|error| {
+        let mut deadman = Deadman::new().inspect_err(|_| {
             let hint = "no timer: is the limit of pending signals (`ulimit -i`) too low?";
             say(format_args!("wok guardian: {hint}"));
-            error
         })?;
         deadman.wind_up(deadline);
         let plan = Plan::new(Boottime::now(), deadline, arguments.stop_timeout);
