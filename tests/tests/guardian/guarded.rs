@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use futures_util::stream;
 use rustix::process::Signal;
 use tokio::runtime::Handle;
@@ -107,7 +107,7 @@ async fn withdraw(command: GuardedCommand, until: Boottime, term: &mut Signals) 
         }
     }
     // It is dropped, and says nothing.
-    independent.await.unwrap_err();
+    ensure!(independent.await.is_err(), "somebody has said something");
     Ok(())
 }
 
