@@ -1,7 +1,14 @@
-//! A host that has lost its network: every attempt to connect fails at once.
+//! A host that has lost its network: every attempt to connect fails at once. And an app of another host that
+//! has lost its own.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use wok_tests::api::Client;
 use wok_tests::network::{Network, Site};
+use wok_tests::patience::eventually;
 use wok_tests::process::{Program, Running};
 use wok_tests::scratch;
 use wok_tests::zookeeper::{Certificates, Options, Server};
@@ -57,4 +64,52 @@ async fn so_does_who_speaks_tls_to_an_address() -> Result<()> {
         .map(|path| path.to_str().expect("a path of UTF-8"));
     let tls = ["--tls-ca-file", ca, "--tls-cert-file", certificate, "--tls-key-file", key];
     check_unplugged(&network, &[&["--connect", &address][..], &tls].concat()).await
+}
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// A daemon at the site that serves a queue over TLS, the socket for apps of its own machine, and the
+/// certificate that remote ones trust.
+fn serve_apps(site: &Site, directory: PathBuf) -> Result<(Running, PathBuf, PathBuf)> {
+    let certificates = Certificates::of(site.address())?;
+    let file = |name: &str| directory.join(name);
+    fs::write(file("api.pem"), &certificates.server)?;
+    for (name, secret) in [("api.key", &*certificates.server_key), ("token", TOKEN)] {
+        fs::write(file(name), secret)?;
+        fs::set_permissions(file(name), Permissions::from_mode(0o600))?;
+    }
+    let text = format!(
+        "[zookeeper]\nconnect = \"embedded\"\n\n[api]\nsocket = \"wok.sock\"\nhttp = \"{}:7070\"\n\
+         token-file = \"token\"\ntls = {{ cert-file = \"api.pem\", key-file = \"api.key\" }}\n\n\
+         [recipes.jobs]\nmodule = \"queue\"\nmount = \"/jobs\"\n",
+        site.address()
+    );
+    fs::write(file("wok.toml"), text)?;
+    let daemon = site.program(Program::wok()?.arg("run").arg(file("wok.toml"))).start()?;
+    Ok((daemon, file("wok.sock"), certificates.write(&directory)?.authority))
+}
+
+/// Nothing is sent to the app that would tell that it has gone, since its operation waits.
+#[tokio::test]
+async fn an_app_that_has_lost_the_network_is_given_up_though_its_operation_waits() -> Result<()> {
+    let network = Network::new(2)?;
+    let [near, far] = network.sites() else { panic!("two sites") };
+    let directory = scratch::dir()?;
+    let (daemon, socket, trusted) = serve_apps(far, directory.path().to_owned())?;
+    daemon.wait_for_text("connected session").await?;
+    let url = format!("https://{}:7070/v1/recipes/jobs/call/take", far.address());
+    let token = format!("Authorization: Bearer {TOKEN}");
+    let call = ["--silent", "--noproxy", "*", "-X", "POST", "-H", &token, "--cacert"];
+    let _app = near.program(Program::new("curl").args(call).arg(trusted).arg(url)).start()?;
+    let client = Client::new(&socket);
+    let participants = async |count: usize| {
+        eventually(&format!("{count} participants"), async || {
+            let list = client.get("/v1/participants").await?.body["participants"].clone();
+            Ok((list.as_array().context("a list")?.len() == count).then_some(()))
+        })
+        .await
+    };
+    participants(1).await?;
+    network.unplug(0)?;
+    participants(0).await
 }
