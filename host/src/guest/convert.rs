@@ -148,6 +148,12 @@ impl State {
         mode: CreateMode,
     ) -> Result<session::Write, Error> {
         let more = match mode {
+            // The server would append the counter to the mount's own path, and create a neighbour of the mount.
+            CreateMode::PersistentSequential if path == "/" => {
+                let problem =
+                    "/ is the mount: a sequential znode needs a name in it, such as /item-";
+                return Err(Error::Invalid(problem.to_owned()));
+            }
             CreateMode::PersistentSequential => COUNTER_BYTES,
             CreateMode::Persistent | CreateMode::Ephemeral | CreateMode::Container => 0,
         };

@@ -29,7 +29,7 @@ impl State {
         claim: Vec<String>,
     ) -> Result<Result<Committed, MultiError>> {
         let whole = |error| Ok(Err(MultiError { index: None, error }));
-        if let Err(error) = self.check_batch(writes.len()) {
+        if let Err(error) = self.check_batch(writes.len().max(claim.len())) {
             return whole(error);
         }
         let resolved = match self.writes(writes) {

@@ -141,6 +141,7 @@ impl State {
     }
 
     async fn claim_znodes(&mut self, paths: &[String]) -> Result<Vec<u64>, Error> {
+        self.check_batch(paths.len())?;
         let paths = paths.iter().map(|path| self.resolve(path)).collect::<Result<Vec<_>, _>>()?;
         let (seat, scope) = self.seat_and_scope();
         let claimed = paths.clone();

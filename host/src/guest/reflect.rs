@@ -7,9 +7,12 @@ use super::interface::{Interface, Operation, Parameter};
 use super::value_type::{Case, Field, Label, Labels, RecordType, ValueType, VariantType};
 use super::wit_docs::DocState;
 
-/// Most parts of all the types of an interface. Types are shared in a component and copied here,
-/// so a small component could describe a huge one.
+/// Most parts of all the types of an interface, with its names, of which each 64 bytes count as one. Types are
+/// shared in a component and copied here, so a small component could describe a huge one.
 const MAX_PARTS: usize = 10_000;
+
+/// Bytes of a name that count as a part.
+const BYTES_OF_ONE: usize = 64;
 
 /// An item of an interface that a recipe may not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,10 +144,7 @@ impl Parts {
     }
 
     fn read(&mut self, item: &str, ty: &Type) -> Result<ValueType, Unfit> {
-        self.left = self
-            .left
-            .checked_sub(1)
-            .ok_or_else(|| Unfit::new(item, "the types of the interface have too many parts"))?;
+        self.charge(item, "")?;
         Ok(match ty {
             Type::Bool => ValueType::Bool,
             Type::S8 => ValueType::S8,
@@ -178,6 +178,7 @@ impl Parts {
             Type::Record(record) => {
                 let mut fields = Vec::new();
                 for field in record.fields() {
+                    self.charge(item, field.name)?;
                     let ty = self.read(&format!("{item}.{}", field.name), &field.ty)?;
                     fields.push(Field { name: field.name.to_owned(), ty, docs: None });
                 }
@@ -186,13 +187,14 @@ impl Parts {
             Type::Variant(variant) => {
                 let mut cases = Vec::new();
                 for case in variant.cases() {
+                    self.charge(item, case.name)?;
                     let ty = self.optional(&format!("{item}.{}", case.name), case.ty)?;
                     cases.push(Case { name: case.name.to_owned(), ty, docs: None });
                 }
                 ValueType::Variant(VariantType { name: None, docs: None, cases })
             }
-            Type::Enum(names) => ValueType::Enum(labels(names.names())),
-            Type::Flags(names) => ValueType::Flags(labels(names.names())),
+            Type::Enum(names) => ValueType::Enum(self.labels(item, names.names())?),
+            Type::Flags(names) => ValueType::Flags(self.labels(item, names.names())?),
             Type::Own(_) | Type::Borrow(_) => return Err(not_a_value(item, "a resource")),
             Type::Future(_) | Type::Stream(_) => return Err(not_a_value(item, "a stream")),
             _ => return Err(not_a_value(item, "a type with no counterpart in JSON")),
@@ -202,13 +204,29 @@ impl Parts {
     fn optional(&mut self, item: &str, ty: Option<Type>) -> Result<Option<ValueType>, Unfit> {
         ty.map(|ty| self.read(item, &ty)).transpose()
     }
+
+    fn labels<'a>(
+        &mut self,
+        item: &str,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<Labels, Unfit> {
+        let label = |name: &str| {
+            self.charge(item, name)?;
+            Ok(Label { name: name.to_owned(), docs: None })
+        };
+        let labels = names.map(label).collect::<Result<_, _>>()?;
+        Ok(Labels { name: None, docs: None, labels })
+    }
+
+    /// Counts a part with that name.
+    fn charge(&mut self, item: &str, name: &str) -> Result<(), Unfit> {
+        let left = self.left.checked_sub(1 + name.len() / BYTES_OF_ONE);
+        self.left =
+            left.ok_or_else(|| Unfit::new(item, "the types of the interface have too many parts"))?;
+        Ok(())
+    }
 }
 
 fn not_a_value(item: &str, what: &str) -> Unfit {
     Unfit::new(item, format!("{what}; a recipe's interface has values only"))
-}
-
-fn labels<'a>(names: impl Iterator<Item = &'a str>) -> Labels {
-    let labels = names.map(|name| Label { name: name.to_owned(), docs: None }).collect();
-    Labels { name: None, docs: None, labels }
 }

@@ -54,9 +54,13 @@ pub struct OwnedWatch {
 /// Waits until there is so much in the bucket, and takes it out. The operation's cancellation ends the wait, and
 /// then nothing is taken: what was to be sent is not sent any more, and a component that withdraws has little
 /// time. A call that begins behind the cancellation waits as before, so a loop of calls that are refused is slow.
-async fn take(bucket: &mut Bucket, amount: usize, surroundings: &Surroundings) {
+async fn take(
+    bucket: &mut Bucket,
+    amount: usize,
+    surroundings: &Surroundings,
+    was_cancelled: bool,
+) {
     let Surroundings { time, scope, .. } = surroundings;
-    let was_cancelled = scope.is_cancelled();
     while let Taken::NotBefore(wait) = bucket.take(amount as u64, || time.now_ms()) {
         let mut alarm = time.alarm(wait);
         // Boxed, as it is rare: a future has room for every branch.
@@ -112,7 +116,8 @@ impl State {
     #[inline]
     pub(super) async fn begin_requests(&mut self, requests: usize) -> wasmtime::Result<()> {
         self.begin_call()?;
-        take(&mut self.requests, requests, &self.surroundings).await;
+        let was_cancelled = self.surroundings.scope.is_cancelled();
+        take(&mut self.requests, requests, &self.surroundings, was_cancelled).await;
         Ok(())
     }
 
@@ -131,8 +136,10 @@ impl State {
         requests: usize,
         bytes: usize,
     ) -> wasmtime::Result<()> {
+        // A cancellation that ended the first wait ends the second one as well.
+        let was_cancelled = self.surroundings.scope.is_cancelled();
         self.begin_requests(requests).await?;
-        take(&mut self.written, bytes, &self.surroundings).await;
+        take(&mut self.written, bytes, &self.surroundings, was_cancelled).await;
         Ok(())
     }
 

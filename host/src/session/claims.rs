@@ -5,7 +5,7 @@ mod loss;
 mod question;
 mod release;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -272,11 +272,17 @@ impl Seat {
 
     /// Notes which of the own contenders a list shows that was asked for at `sent`.
     pub(super) fn note_shown(&self, directory: &str, names: &[String], sent: Boottime) {
-        let is_listed = |znode: &Znode| {
-            let name = znode.path.rsplit('/').next().unwrap_or_default();
-            parent(&znode.path) == Some(directory) && names.iter().any(|it| it == name)
-        };
-        let shown = self.ledger().contenders().find(|znode| is_listed(znode)).map(|it| it.czxid);
+        let ledger = self.ledger();
+        let own: HashMap<&str, i64> = ledger
+            .contenders()
+            .filter(|znode| parent(&znode.path) == Some(directory))
+            .filter_map(|znode| Some((znode.path.rsplit('/').next()?, znode.czxid)))
+            .collect();
+        // One look for each name: a list may be long, and so may be what a participant has.
+        let is_own = |name: &String| own.get(name.as_str()).copied();
+        let shown = if own.is_empty() { None } else { names.iter().find_map(is_own) };
+        drop(own);
+        drop(ledger);
         self.claims().shown = shown.map(|czxid| (czxid, sent));
     }
 

@@ -61,6 +61,8 @@ pub(super) struct Room<'a> {
     traffic: &'a Traffic,
     /// Of which requests, in their order, something can be learned.
     subjects: Vec<Option<Subject>>,
+    /// How often a write was to grow a size before these were estimated.
+    grown: u64,
     _permits: (SemaphorePermit<'a>, SemaphorePermit<'a>, Option<SemaphorePermit<'a>>),
 }
 
@@ -71,20 +73,53 @@ struct Subject(u64);
 /// The sizes seen latest. Two generations: the older one is forgotten as a whole.
 #[derive(Debug, Default)]
 struct Sizes {
-    young: HashMap<Subject, usize>,
-    old: HashMap<Subject, usize>,
+    young: HashMap<Subject, Size>,
+    old: HashMap<Subject, Size>,
+    /// How often a write was to grow one of them.
+    grown: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Size {
+    bytes: usize,
+    /// When a write was to grow it last, by the count of that.
+    grown: u64,
 }
 
 impl Sizes {
-    fn of(&mut self, subject: Subject) -> Option<&mut usize> {
+    fn of(&mut self, subject: Subject) -> Option<&mut Size> {
         self.young.get_mut(&subject).or_else(|| self.old.get_mut(&subject))
     }
 
-    fn set(&mut self, subject: Subject, size: usize) {
+    fn set(&mut self, subject: Subject, size: Size) {
         if self.young.len() >= REMEMBERED {
             self.old = mem::take(&mut self.young);
         }
         self.young.insert(subject, size);
+    }
+
+    /// A write is about to make it what `to` says of what it was.
+    fn grow(&mut self, subject: Subject, to: impl FnOnce(Option<usize>) -> usize) {
+        self.grown += 1;
+        let grown = self.grown;
+        match self.of(subject) {
+            Some(known) => *known = Size { bytes: to(Some(known.bytes)), grown },
+            None => {
+                let bytes = to(None);
+                self.set(subject, Size { bytes, grown });
+            }
+        }
+    }
+
+    /// A reply had that many bytes, to a request that was estimated when so many writes were noted. It may be
+    /// older than a write that was noted since, and makes nothing smaller that the write has grown.
+    fn learn(&mut self, subject: Subject, bytes: usize, estimated: u64) {
+        let known = self.of(subject).copied();
+        let bytes = match known {
+            Some(known) if known.grown > estimated => bytes.max(known.bytes),
+            _ => bytes,
+        };
+        self.set(subject, Size { bytes, grown: known.map_or(0, |known| known.grown) });
     }
 }
 
@@ -106,6 +141,7 @@ impl Traffic {
     /// # Errors
     /// `SessionLost`.
     pub(super) async fn enter(&self, requests: &[Request]) -> Result<Room<'_>, Failure> {
+        let grown = self.sizes().grown;
         let (subjects, bytes, lists) = self.window(requests);
         let lists = match lists {
             0 => None,
@@ -114,7 +150,7 @@ impl Traffic {
         // One that takes more than all is alone.
         let bytes = permits(&self.bytes, bytes.min(SESSION_BYTES)).await?;
         let requests = permits(&self.in_flight, subjects.len()).await?;
-        Ok(Room { traffic: self, subjects, _permits: (requests, bytes, lists) })
+        Ok(Room { traffic: self, subjects, grown, _permits: (requests, bytes, lists) })
     }
 
     /// The requests of a window, what they take, and how many lists are among them.
@@ -136,7 +172,7 @@ impl Traffic {
     }
 
     fn estimate(&self, request: &Request, subject: Option<Subject>) -> usize {
-        let known = subject.and_then(|subject| self.sizes().of(subject).copied());
+        let known = subject.and_then(|subject| self.sizes().of(subject).map(|known| known.bytes));
         let reply = match request {
             Request::GetData(..) => known.unwrap_or(UNKNOWN_DATA),
             Request::GetChildren(..) => known.unwrap_or(UNKNOWN_LIST),
@@ -176,11 +212,7 @@ impl Traffic {
     }
 
     fn know(&self, path: &str, size: usize) {
-        let mut sizes = self.sizes();
-        match sizes.of(self.data(path)) {
-            Some(known) => *known = (*known).max(size),
-            None => sizes.set(self.data(path), size),
-        }
+        self.sizes().grow(self.data(path), |known| known.unwrap_or(0).max(size));
     }
 
     /// Learns the size of an own znode from the answer to its create, which alone tells the path of a
@@ -194,20 +226,19 @@ impl Traffic {
             let list = self.list(path);
             let mut sizes = self.sizes();
             if sizes.of(list).is_none() {
-                sizes.set(list, 0);
+                sizes.set(list, Size { bytes: 0, grown: 0 });
             }
         }
     }
 
     fn grow_to(&self, path: &str, size: usize) {
-        if let Some(known) = self.sizes().of(self.data(path)) {
-            *known = (*known).max(size);
-        }
+        self.sizes().grow(self.data(path), |known| known.unwrap_or(UNKNOWN_DATA).max(size));
     }
 
     fn grow_list(&self, path: &str, name: usize) {
-        if let Some(known) = self.sizes().of(self.list(path)) {
-            *known = known.saturating_add(name + NAME);
+        let (list, mut sizes) = (self.list(path), self.sizes());
+        if let Some(known) = sizes.of(list).map(|known| known.bytes) {
+            sizes.grow(list, |_| known.saturating_add(name + NAME));
         }
     }
 
@@ -265,7 +296,12 @@ impl Room<'_> {
                 Reply::Exists(None, _) | Reply::Synced => continue,
             };
             if let Some(subject) = subject {
-                self.traffic.sizes().set(*subject, size);
+                let mut sizes = self.traffic.sizes();
+                match reply {
+                    // It grows by a name at a time, and most lists are asked for behind a create.
+                    Reply::Children(..) => sizes.set(*subject, Size { bytes: size, grown: 0 }),
+                    _ => sizes.learn(*subject, size, self.grown),
+                }
             }
         }
     }
@@ -335,6 +371,30 @@ mod tests {
         requests.extend(vec![data("/a"); 127]);
         assert_eq!(counted(&traffic, &requests), 2);
         assert_eq!(counted(&traffic, requests.get(1..).unwrap()), 2);
+    }
+
+    #[tokio::test]
+    async fn an_answer_from_before_a_write_makes_nothing_smaller() {
+        let traffic = Traffic::default();
+        let set = || {
+            let (path, data) = ("/a".to_owned(), vec![0; 900 << 10]);
+            Request::Write(Write::SetData { path, data, version: None })
+        };
+        let written = || Reply::Written(Written::DataSet(Stat::default()));
+        // In one pipeline, and of two participants.
+        let room = traffic.enter(&[data("/a"), set()]).await.unwrap();
+        room.learn(&[Ok(bytes(10)), Ok(written())]);
+        drop(room);
+        assert_eq!(counted(&traffic, &vec![data("/a"); 128]), 2);
+        teach(&traffic, data("/a"), bytes(10)).await;
+        let room = traffic.enter(&[data("/a")]).await.unwrap();
+        teach(&traffic, set(), written()).await;
+        room.learn(&[Ok(bytes(10))]);
+        drop(room);
+        assert_eq!(counted(&traffic, &vec![data("/a"); 128]), 2);
+        // What is read behind the write is so.
+        teach(&traffic, data("/a"), bytes(20)).await;
+        assert_eq!(counted(&traffic, &vec![data("/a"); 128]), 128);
     }
 
     #[tokio::test]

@@ -143,6 +143,35 @@ async fn contenders_names_stay_names() -> Result<()> {
     Ok(())
 }
 
+/// The server appends the number to the path: to that of the mount it would make a neighbour's of it.
+#[tokio::test]
+async fn no_number_is_appended_to_the_mounts_own_path() -> Result<()> {
+    let scene = scene().await?;
+    let guest = scene.hostile()?;
+    let before = dump(&scene).await?;
+    for in_multi in [false, true] {
+        let body = json!({ "path": "/", "in-multi": in_multi });
+        let refused = attempt(&guest, "escape-create-numbered", body).await.unwrap_err();
+        let text = refused["invalid"].as_str().unwrap_or_default();
+        assert!(text.contains("needs a name"), "{refused}");
+    }
+    assert_eq!(dump(&scene).await?, before);
+    assert_all_within(&scene);
+    Ok(())
+}
+
+#[tokio::test]
+async fn as_many_claims_at_once_as_requests_and_no_more() -> Result<()> {
+    let scene = scene().await?;
+    let guest = scene.hostile()?;
+    for (count, told) in [(128, "not an ephemeral znode"), (129, "129 requests at once")] {
+        let refused = attempt(&guest, "claim-flood", json!({ "count": count })).await.unwrap_err();
+        let text = refused["invalid"].as_str().unwrap_or_default();
+        assert!(text.contains(told), "{refused}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn odd_names_are_znodes_within_the_mount_and_nowhere_else() -> Result<()> {
     let scene = scene().await?;

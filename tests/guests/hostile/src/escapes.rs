@@ -21,6 +21,16 @@ pub(crate) fn create(path: &str) -> Result<String, Error> {
     zookeeper::create(path, b"escaped", CreateMode::Persistent).map(|created| created.path)
 }
 
+pub(crate) fn create_numbered(path: &str, in_multi: bool) -> Result<String, Error> {
+    let mode = CreateMode::PersistentSequential;
+    if !in_multi {
+        return zookeeper::create(path, b"escaped", mode).map(|created| created.path);
+    }
+    let create = CreateRequest { path: path.to_owned(), data: b"escaped".to_vec(), mode };
+    let made = zookeeper::multi(&[Write::Create(create)], &[]);
+    made.map(|_| path.to_owned()).map_err(|failed| failed.error)
+}
+
 pub(crate) fn delete(path: &str) -> Result<(), Error> {
     zookeeper::delete(path, None)
 }

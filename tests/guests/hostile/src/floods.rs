@@ -103,6 +103,11 @@ pub(crate) fn creates(count: u32) -> Hoarded {
     })
 }
 
+pub(crate) fn claims(count: u32) -> Result<(), Error> {
+    let paths: Vec<String> = (0..count).map(|number| format!("/claim-{number}")).collect();
+    wok_sdk::participant::claim_all(&paths).map(|_| ())
+}
+
 pub(crate) fn big_multi(count: u32) -> Result<(), Error> {
     let check = Write::Check(VersionRequest { path: "/".to_owned(), version: None });
     let create = Write::Create(CreateRequest {

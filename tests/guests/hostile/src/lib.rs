@@ -154,6 +154,10 @@ impl Guest for Hostile {
         floods::creates(count)
     }
 
+    fn claim_flood(count: u32) -> Result<(), Error> {
+        floods::claims(count)
+    }
+
     fn big_multi(count: u32) -> Result<(), Error> {
         floods::big_multi(count)
     }
@@ -184,6 +188,10 @@ impl Guest for Hostile {
 
     fn escape_create(path: String) -> Result<String, Error> {
         escapes::create(&path)
+    }
+
+    fn escape_create_numbered(path: String, in_multi: bool) -> Result<String, Error> {
+        escapes::create_numbered(&path, in_multi)
     }
 
     fn escape_delete(path: String) -> Result<(), Error> {
