@@ -145,17 +145,7 @@ async fn what_somebody_else_has_written_blocks_nobody() -> Result<()> {
     assert_eq!(outcome(&path, &tx).await?["reason"], json!("the vote of a was overwritten"));
     check_refused(&cast(&path, &tx, "b", "commit").await?, "is decided, to abort");
 
-    // A vote that was deleted will never be one.
-    let deleted = begin(&path, &["a", "b"], LONG_MS).await?;
-    answer(&cast(&path, &deleted, "b", "commit").await?);
-    admin.delete(&in_it(&deleted, "sites/a")).await?;
-    assert_eq!(outcome(&path, &deleted).await?["decision"], json!("abort"));
-
     // What is missing or in the way of an end is named, or does not matter.
-    let damaged = begin(&path, &["a"], LONG_MS).await?;
-    admin.delete(&in_it(&damaged, "registered")).await?;
-    let status = call(&path, &["status", &format!("transaction={damaged}")]).await?;
-    check_refused(&status, "/registered is missing");
     let forget = async |tx: &str| {
         call(&path, &["--wait", "20s", "forget", &format!("transaction={tx}")]).await
     };

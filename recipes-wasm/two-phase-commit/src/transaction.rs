@@ -3,7 +3,7 @@
 use wok_sdk::Named;
 use wok_sdk::zookeeper::{
     Contents, CreateMode, CreateRequest, Error, MultiError, Owner, Request, SetDataRequest, Stat,
-    VersionRequest, Watch, WatchRequest, Write, ensure, exists, multi,
+    VersionRequest, Watch, WatchRequest, Write, ensure, multi,
 };
 
 use crate::decide::{Choice, Ground, Site, Verdict};
@@ -185,26 +185,19 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
     requests.extend(terms.sites.iter().map(|site| Request::GetData(paths.vote(site))));
     let mut replies = Replies::of(&requests);
     let own = replies.data()?;
-    let decision = part(paths, paths.decision(), replies.data())?;
-    let registered = part(paths, paths.registered(), replies.children())?;
-    let present = part(paths, paths.present(), replies.children())?;
+    let decision = replies.data()?;
+    let (registered, present) = (replies.children()?, replies.children()?);
     let stamps = Stamps::of(terms, own.stat);
     let (mut sites, mut voted_ms) = (Vec::new(), Vec::new());
     for name in &terms.sites {
-        let vote = replies.data();
-        let (read, mtime_ms) = match &vote {
-            Ok(vote) => (read_vote(vote), vote.stat.mtime_ms),
-            // Somebody has deleted it, and no decision could rest on it. Or the transaction is deleted by now,
-            // and then nothing can be decided.
-            Err(Error::NoNode) => (None, own.stat.mtime_ms),
-            Err(error) => return Err(error.clone()),
-        };
-        voted_ms.push(mtime_ms);
+        let vote = replies.data()?;
+        voted_ms.push(vote.stat.mtime_ms);
+        let read = read_vote(&vote);
         sites.push(Site {
             name: name.clone(),
             is_spoilt: read.is_none(),
             vote: read.flatten(),
-            is_late: read.flatten().is_some() && mtime_ms >= stamps.deadline_ms,
+            is_late: read.flatten().is_some() && vote.stat.mtime_ms >= stamps.deadline_ms,
             has_registered: registered.contains(name),
             is_present: present.contains(name),
         });
@@ -216,19 +209,6 @@ pub(crate) fn look(paths: &Paths, terms: &Terms, tag: Option<u64>) -> Result<Fou
         voted_ms,
         watches: replies.watches,
     })
-}
-
-/// A part of a transaction that was there a moment before.
-///
-/// # Errors
-/// `no-node` if the transaction is deleted by now; `other` if somebody has deleted that part alone.
-fn part<T>(paths: &Paths, path: String, read: Result<T, Error>) -> Result<T, Error> {
-    match read {
-        Err(Error::NoNode) if exists(paths.transaction())?.is_some() => {
-            Err(Error::Other([&path, " is missing: somebody else has deleted it"].concat()))
-        }
-        read => read,
-    }
 }
 
 /// A transaction that is left to its coordinator.
