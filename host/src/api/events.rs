@@ -126,7 +126,7 @@ async fn follow_all(
                 }
                 Ok(_) => continue,
                 Err(RecvError::Lagged(missed)) => {
-                    // At once: what comes next is not what came next.
+                    // Told at once, because lines are missing between the one before and the next one.
                     dropped += missed;
                     Happening::alive(dropped).line_of_all()
                 }

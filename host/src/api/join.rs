@@ -57,7 +57,7 @@ pub(super) async fn join(
     Asked(options): Asked<JoinOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    // Before anything is read: who may not use the recipe is not to fill the memory.
+    // Asked before the body is read, so that a caller who may not use the recipe cannot fill the memory.
     let (join, _) = desk.recipe(&recipe, &caller.credentials)?;
     let asked = body::read_as(request).await?;
     let JoinRequest { call, timeout, lease, detached, app, owner } = asked;

@@ -35,7 +35,7 @@ pub(super) async fn of_participant(
     Asked(options): Asked<CallOptions>,
     request: Request<Body>,
 ) -> Result<Response, Problem> {
-    // Before anything is read: who may not use it is not to fill the memory.
+    // Asked before the body is read, so that a caller who may not use the recipe cannot fill the memory.
     let attendance = desk.attendance(&id, &caller.credentials)?;
     let (join, _) = desk.recipe(&attendance.recipe, &caller.credentials)?;
     let given = body::read(request).await?;

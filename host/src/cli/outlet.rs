@@ -99,12 +99,12 @@ impl Outlet {
         Some(outlet)
     }
 
-    /// Where a command has the terminal and `stty tostop` is set, whoever writes in the background is stopped,
-    /// with all of its threads, unless the signal for that is blocked.
+    /// Writes with SIGTTOU blocked. With `stty tostop` the kernel sends that signal to a program that writes to
+    /// its terminal while a command has the foreground, and the signal stops all threads of the program.
     fn write_in_the_background(&self, sink: impl Write) {
         let mut stop = SigSet::empty();
         stop.add(Signal::SIGTTOU);
-        // Refused by no kernel; then it is as without it.
+        // The kernel refuses only an unknown way of setting the mask, and this one is known.
         stop.thread_block().ok();
         self.write_to(sink);
     }

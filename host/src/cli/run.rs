@@ -91,12 +91,12 @@ async fn serve(prepared: Prepared, logbook: Arc<Logbook>) -> Result<ExitCode, Fa
     let mut signals = signals::receive(&watchers)
         .map_err(|error| Failure::Module(format!("cannot handle signals: {error}")))?;
     let stopping = shutdown.clone();
-    // Asked before there is a signal: a terminal that closes is none any more.
+    // Looked for now, because a terminal that has closed cannot be opened when its signal comes.
     let has_terminal = File::open("/dev/tty").is_ok();
     watchers.spawn("shutdown", async move {
         while let Some(signal) = signals.recv().await {
             if signal == Signal::HUP && !has_terminal {
-                // To end would be a surprise to who asks other daemons to reload that way.
+                // An operator who has other daemons reload by SIGHUP does not want this one to end.
                 tracing::warn!(
                     "SIGHUP changes nothing: there is no reload, restart the daemon for that"
                 );

@@ -38,7 +38,7 @@ pub(crate) fn stays(name: &str, error: Error) -> Error {
 /// the others: the next list shows it again.
 ///
 /// # Errors
-/// One that says nothing of the item, or of what may be written.
+/// Those that have another cause than the item or the directory of dead letters.
 pub(crate) fn unburied(name: &str, error: Error) -> Result<(), Error> {
     let why = match error {
         Error::NoAuth => {
