@@ -73,10 +73,11 @@ pub struct Check {
 }
 
 /// All the rules.
-pub const CHECKS: [Check; 17] = [
+pub const CHECKS: [Check; 18] = [
     Check { name: "modules are name.rs, not mod.rs", run: layout::no_mod_rs },
     Check { name: "no module is called utils and the like", run: layout::no_vague_names },
     Check { name: "no file is longer than 600 lines", run: layout::no_long_files },
+    Check { name: "every file is compiled", run: layout::no_orphans },
     Check { name: "every recipe has its three parts", run: layout::recipes_are_whole },
     Check { name: "the contract exists once", run: layout::one_contract },
     Check { name: "only the session room knows the client", run: rust::client_in_session },

@@ -54,6 +54,22 @@ fn a_long_file_is_found() {
 }
 
 #[test]
+fn a_file_that_no_mod_names_is_found() {
+    let files = [
+        ("tests/tests/recipes/main.rs", "mod queue;\n"),
+        ("tests/tests/recipes/queue.rs", "mod lost;\n"),
+        ("tests/tests/recipes/queue/lost.rs", ""),
+        ("tests/tests/recipes/queue/fire.rs", ""),
+        ("tests/tests/recipes/barrier.rs", ""),
+        ("tests/tests/tidy.rs", ""),
+        ("tests/Cargo.toml", "path = \"tests/guardian/guarded.rs\"\n"),
+        ("tests/tests/guardian/guarded.rs", ""),
+    ];
+    let expected = ["tests/tests/recipes/queue/fire.rs:0", "tests/tests/recipes/barrier.rs:0"];
+    check("every file is compiled", &files, &expected);
+}
+
+#[test]
 fn a_recipe_without_a_part_is_found() {
     let files = [
         ("recipes-wasm/whole/README.md", ""),

@@ -157,7 +157,7 @@ const PARTS: &[Part] = &[
         about: "a queue on three servers, one of whose users is killed each second for a minute",
         play: Play::Longer(Longer {
             profile: Profile::Ci,
-            test: "queue",
+            test: "recipes",
             filter: "anybody_is_killed",
             setting: ("WOK_QUEUE_KILLS", "60"),
         }),

@@ -10,7 +10,7 @@ use super::party::{Operation, Recipe};
 use super::plays::Play;
 use super::transacting;
 
-/// Each operation of each recipe: `tests/tests/faults.rs` looks whether one is missing.
+/// Each operation of each recipe: `tests/tests/recipes/faults.rs` looks whether one is missing.
 pub(super) fn plays() -> Vec<Play> {
     let mut plays = Vec::new();
     of_locks(&mut plays);

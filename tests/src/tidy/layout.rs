@@ -34,6 +34,36 @@ pub(super) fn no_long_files(files: &[File]) -> Vec<Finding> {
     files.iter().filter(|file| file.is_rust()).filter_map(finding).collect()
 }
 
+/// A file that no `mod` names is compiled by nobody, and its tests are played by nobody.
+pub(super) fn no_orphans(files: &[File]) -> Vec<Finding> {
+    let is_manifest = |file: &&File| file.path.ends_with("Cargo.toml");
+    let manifests: String =
+        files.iter().filter(is_manifest).map(|file| file.text.as_str()).collect();
+    // What cargo compiles by itself, or because a manifest names it.
+    let is_target = |directory: &str, name: &str| {
+        let within = directory.rsplit('/').next().unwrap_or_default();
+        ["main", "lib", "build"].contains(&name)
+            || ["bin", "tests"].contains(&within)
+            || manifests.contains(&format!("{within}/{name}.rs\""))
+    };
+    let is_module = |directory: &str, name: &str| {
+        let declared = format!("mod {name};");
+        let above = format!("{directory}.rs");
+        files.iter().any(|file| {
+            let beside = file.path.rsplit_once('/').is_some_and(|(of, _)| of == directory);
+            (beside || file.path == above)
+                && file.text.lines().any(|line| line.ends_with(&declared))
+        })
+    };
+    let is_orphan = |file: &&File| {
+        file.path.strip_suffix(".rs").and_then(|path| path.rsplit_once('/')).is_some_and(
+            |(directory, name)| !is_target(directory, name) && !is_module(directory, name),
+        )
+    };
+    let finding = |file: &File| file.finding(0, "nobody compiles it: name it with a `mod`");
+    files.iter().filter(is_orphan).map(finding).collect()
+}
+
 pub(super) fn recipes_are_whole(files: &[File]) -> Vec<Finding> {
     let inside = |file: &File| {
         let (recipe, rest) = file.path.strip_prefix("recipes-wasm/")?.split_once('/')?;

@@ -7,7 +7,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "costs/table.rs"]
 mod table;
 
 use std::collections::BTreeSet;

@@ -7,9 +7,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "read_write_lock/commands.rs"]
 mod commands;
-#[path = "read_write_lock/downgrades.rs"]
 mod downgrades;
-#[path = "read_write_lock/requests.rs"]
 mod requests;

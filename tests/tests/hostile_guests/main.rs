@@ -11,21 +11,12 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "hostile_guests/escapes.rs"]
 mod escapes;
-#[path = "hostile_guests/floods.rs"]
 mod floods;
-#[path = "hostile_guests/leaving.rs"]
 mod leaving;
-#[path = "hostile_guests/neighbours.rs"]
 mod neighbours;
-#[path = "hostile_guests/printing.rs"]
 mod printing;
-#[path = "hostile_guests/processor.rs"]
 mod processor;
-#[path = "hostile_guests/scene.rs"]
 mod scene;
-#[path = "hostile_guests/unread.rs"]
 mod unread;
-#[path = "hostile_guests/waking.rs"]
 mod waking;

@@ -313,8 +313,8 @@ async fn what_inspect_proposes_works_as_it_stands() -> Result<()> {
 const LARGER: [(&str, usize); 4] = [
     // Two ways of delivery, one by one and by batches, and dead letters; the first also has the layouts of
     // other clients, and refuses their mounts.
-    ("queue", 118_000),
-    ("priority-queue", 118_000),
+    ("queue", 120_000),
+    ("priority-queue", 120_000),
     // Views at one moment, observers, and metadata that are checked.
     ("name-service", 106_000),
     // Both ways of the text, up to 24 transactions that go on side by side, and what is asked for again

@@ -7,11 +7,8 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "daemon/restart.rs"]
 mod restart;
-#[path = "daemon/terminal.rs"]
 mod terminal;
-#[path = "daemon/unkillable.rs"]
 mod unkillable;
 
 use std::fs;

@@ -7,9 +7,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "semaphore/commands.rs"]
 mod commands;
-#[path = "semaphore/refusals.rs"]
 mod refusals;
-#[path = "semaphore/requests.rs"]
 mod requests;

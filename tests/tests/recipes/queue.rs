@@ -9,11 +9,7 @@
               figures of a soak"
 )]
 
-#[path = "queue/commands.rs"]
 mod commands;
-#[path = "queue/fire.rs"]
 mod fire;
-#[path = "queue/lost.rs"]
 mod lost;
-#[path = "queue/requests.rs"]
 mod requests;

@@ -9,9 +9,7 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "two_phase_commit/kills.rs"]
 mod kills;
-#[path = "two_phase_commit/simulated.rs"]
 mod simulated;
 
 use anyhow::{Context, Result};

@@ -11,7 +11,6 @@
     reason = "a failed step of a test's set-up is a failed test, in functions shared by tests as well"
 )]
 
-#[path = "guardian/terminal.rs"]
 mod terminal;
 
 use std::fs::{self, File};

@@ -8,11 +8,7 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "bad_input/arguments.rs"]
 mod arguments;
-#[path = "bad_input/config.rs"]
 mod config;
-#[path = "bad_input/inspecting.rs"]
 mod inspecting;
-#[path = "bad_input/modules.rs"]
 mod modules;

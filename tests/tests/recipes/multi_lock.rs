@@ -7,9 +7,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "multi_lock/commands.rs"]
 mod commands;
-#[path = "multi_lock/places.rs"]
 mod places;
-#[path = "multi_lock/requests.rs"]
 mod requests;

@@ -8,9 +8,7 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "through_the_daemon/listed.rs"]
 mod listed;
-#[path = "through_the_daemon/waiting.rs"]
 mod waiting;
 
 use std::fs;

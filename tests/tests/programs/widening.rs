@@ -10,9 +10,7 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "widening/daemon.rs"]
 mod daemon;
-#[path = "widening/host.rs"]
 mod host;
 
 use std::collections::BTreeMap;

@@ -8,7 +8,6 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "holding/survivors.rs"]
 mod survivors;
 
 use anyhow::{Context, Result};

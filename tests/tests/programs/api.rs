@@ -7,25 +7,15 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
-#[path = "api/as_documented.rs"]
 mod as_documented;
-#[path = "api/dependents.rs"]
 mod dependents;
-#[path = "api/ends.rs"]
 mod ends;
-#[path = "api/every_recipe.rs"]
 mod every_recipe;
-#[path = "api/in_turn.rs"]
 mod in_turn;
-#[path = "api/losses.rs"]
 mod losses;
-#[path = "api/refusals.rs"]
 mod refusals;
-#[path = "api/remote.rs"]
 mod remote;
-#[path = "api/slow_readers.rs"]
 mod slow_readers;
-#[path = "api/ways.rs"]
 mod ways;
 
 use std::io::Write;
