@@ -34,8 +34,8 @@ pub struct Wit {
 /// [`Error::Wit`] with the parser's own words and places.
 pub fn append_wit(component: &mut Vec<u8>, directory: &Path) -> Result<(), Error> {
     let Wit { resolve, package } = resolve(directory)?;
-    let encoded = wit_component::encode(&resolve, package, false)
-        .map_err(|error| malformed(directory, &error))?;
+    let encoded =
+        wit_component::encode(&resolve, package).map_err(|error| malformed(directory, &error))?;
     let section = CustomSection { name: Cow::Borrowed(WIT_SECTION), data: Cow::Owned(encoded) };
     section.append_to_component(component);
     Ok(())

@@ -27,7 +27,7 @@ fn the_docs_of_a_built_module_are_read() {
 fn with_wit(component: &[u8], wit: &str) -> Vec<u8> {
     let mut resolve = Resolve::default();
     let package = resolve.push_str("other.wit", wit).unwrap();
-    let content = wit_component::encode(&resolve, package, false).unwrap();
+    let content = wit_component::encode(&resolve, package).unwrap();
     with_section(component, &content)
 }
 
