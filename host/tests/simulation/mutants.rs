@@ -10,6 +10,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use diffy::Patch;
 use diffy::patch_set::{FileOperation, ParseOptions, PatchKind, PatchSet};
@@ -41,8 +43,8 @@ fn every_mutant_of_a_recipe_is_caught() {
     println!("{}", row("mutant", "known seed", "fresh seeds", "needed"));
     let mut wrong = Vec::new();
     let mut most = (0, "");
-    for (mutant, wasm) in mutants.iter().zip(build(&mutants)) {
-        match mutant.check(&wasm) {
+    for (mutant, checked) in mutants.iter().zip(check(&mutants, &build(&mutants))) {
+        match checked {
             Ok(needed) => most = most.max((needed, &mutant.name)),
             Err(why) => wrong.push(format!("tests/mutants/{}.patch: {why}", mutant.name)),
         }
@@ -54,6 +56,30 @@ fn every_mutant_of_a_recipe_is_caught() {
         mutants.len()
     );
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Checks one on each processor: most are caught by their first seeds, so that one mutant alone would
+/// keep one processor busy with compiling its component, and leave the others idle.
+fn check(mutants: &[Mutant], components: &[Vec<u8>]) -> Vec<Result<u64, String>> {
+    // The judge of a recipe is compiled once for all of its mutants.
+    let cache = tempfile::tempdir().unwrap();
+    let next = AtomicUsize::new(0);
+    let checked = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().unwrap().get() {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(mutant) = mutants.get(index) else { return };
+                    let outcome = mutant.check(&components[index], cache.path());
+                    checked.lock().unwrap().push((index, outcome));
+                }
+            });
+        }
+    });
+    let mut checked = checked.into_inner().unwrap();
+    checked.sort_by_key(|(index, _)| *index);
+    checked.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
 impl Mutant {
@@ -81,13 +107,13 @@ impl Mutant {
     }
 
     /// How many fresh seeds it took.
-    fn check(&self, wasm: &[u8]) -> Result<u64, String> {
+    fn check(&self, wasm: &[u8], cache: &Path) -> Result<u64, String> {
         let first = number("WOK_FIRST_SEED", FIRST_SEED);
         let counting = number("WOK_MUTANT_SEEDS", 200);
-        let subject = || Subject::new(&self.name, wasm, None, CompileCache::Off).unwrap();
+        let cache = || CompileCache::In(cache.to_owned());
+        let subject = || Subject::new(&self.name, wasm, None, cache()).unwrap();
         let search = |subject: &Subject| {
-            let threads = std::thread::available_parallelism().unwrap().get();
-            Search { first, counting, threads }.run(subject, |_| {}).unwrap()
+            Search { first, counting, threads: 1 }.run(subject, |_| {}).unwrap()
         };
         let subject = match self.without {
             None => subject(),
