@@ -43,7 +43,7 @@ pub(super) fn no_orphans(files: &[File]) -> Vec<Finding> {
     let is_target = |directory: &str, name: &str| {
         let within = directory.rsplit('/').next().unwrap_or_default();
         ["main", "lib", "build"].contains(&name)
-            || ["bin", "tests"].contains(&within)
+            || ["bin", "examples", "tests"].contains(&within)
             || manifests.contains(&format!("{within}/{name}.rs\""))
     };
     let is_module = |directory: &str, name: &str| {
