@@ -377,7 +377,7 @@ async fn a_claim_of_several_znodes_is_told_once_and_lost_with_any_of_them() -> R
     admin.delete(&format!("{mount}/{second}")).await?;
     let ended = running.ended().await?;
     assert_eq!(ended.code(), Some(76), "{ended:?}");
-    assert_eq!(ended.stderr.matches("holding").count(), 1, "{ended:?}");
+    assert_eq!(ended.stderr.matches("wok: holding ").count(), 1, "{ended:?}");
     assert!(admin.children(&mount).await?.is_empty(), "the other one goes, too");
     Ok(())
 }
