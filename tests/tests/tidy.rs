@@ -62,6 +62,7 @@ fn a_file_that_no_mod_names_is_found() {
         ("tests/tests/recipes/queue/fire.rs", ""),
         ("tests/tests/recipes/barrier.rs", ""),
         ("tests/tests/tidy.rs", ""),
+        ("host/embedded/examples/serve.rs", ""),
         ("tests/Cargo.toml", "path = \"tests/guardian/guarded.rs\"\n"),
         ("tests/tests/guardian/guarded.rs", ""),
     ];

@@ -1,4 +1,4 @@
-//! The stock recipes on a real server: one module for each recipe, and what is asked of all of them.
+//! The stock recipes on a real server, and what is asked of all of them: costs, no herd, faults.
 
 mod barrier;
 mod configuration;
