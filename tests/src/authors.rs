@@ -32,7 +32,8 @@ pub struct Done {
 }
 
 impl Workshop {
-    /// An empty one, whose crates are all built below one target directory.
+    /// An empty one. The crates of all workshops are built below one target directory, so that what they
+    /// have in common is compiled once.
     ///
     /// # Errors
     /// If it cannot be made, or `wok` cannot be built.
@@ -44,7 +45,7 @@ impl Workshop {
         let paths = std::env::var("PATH").context("a PATH")?;
         let env = vec![
             ("PATH".to_owned(), format!("{}:{paths}", tools.display())),
-            ("CARGO_TARGET_DIR".to_owned(), directory.path().join("target").display().to_string()),
+            ("CARGO_TARGET_DIR".to_owned(), target_dir()?.display().to_string()),
         ];
         let shop = Workshop { directory, env };
         shop.install("wok", &wok_binary()?)?;
@@ -114,4 +115,10 @@ impl Workshop {
         let shell = Program::new("bash").args(["-c", line]).directory(self.path());
         self.env.iter().fold(shell, |shell, (name, value)| shell.env(name, value)).start()
     }
+}
+
+fn target_dir() -> Result<PathBuf> {
+    // `<target>/<profile>/deps/<test>`
+    let test = std::env::current_exe()?;
+    Ok(test.ancestors().nth(3).context("the tests' target directory")?.join("forks"))
 }

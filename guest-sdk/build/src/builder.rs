@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::cargo::{self, Package};
+use crate::cargo::{self, Package, Workspace};
 use crate::component::hexadecimal;
 use crate::language::Language;
+use crate::place::Place;
 use crate::wit::resolve;
 use crate::workload::append_workload;
 use crate::{Component, Error, Toolchain, append_wit, c, javascript};
@@ -99,34 +100,38 @@ impl<'a> Builder<'a> {
             return Ok(Vec::new());
         };
         let workspaces = by_workspace(manifests.iter().map(|(manifest, _)| manifest))?;
-        for package in workspaces.values().flatten() {
+        let kind_of = |package: &Package| {
             let kind = manifests.iter().find(|(manifest, _)| *manifest == package.manifest);
-            check(package, kind.map_or(Kind::Recipe, |(_, kind)| *kind))?;
+            kind.map_or(Kind::Recipe, |(_, kind)| *kind)
+        };
+        for package in workspaces.iter().flat_map(|(_, packages)| packages) {
+            check(package, kind_of(package))?;
         }
         let toolchain = Toolchain::find(first)?;
-        let target_dir = absolute(&self.target_dir)?;
 
-        let mut modules = BTreeMap::new();
+        let mut place = Place::enter(&absolute(&self.target_dir)?, &mut self.progress)?;
+        let mut components = BTreeMap::new();
         for (workspace, packages) in workspaces {
-            let place = target_dir.join(directory_of(&workspace));
-            let built =
-                cargo::build(&workspace, &packages, &place, &toolchain, &mut self.progress)?;
+            let directory = place.prepare(&workspace)?;
+            let built = cargo::build(
+                &workspace.root,
+                &packages,
+                directory,
+                &toolchain,
+                &mut self.progress,
+            )?;
             for package in packages {
                 let module = built.iter().find(|built| built.manifest == package.manifest);
                 let module = module.ok_or_else(|| Error::Cargo {
                     manifest: package.manifest.clone(),
                     reason: "cargo tells of no module that it made".to_owned(),
                 })?;
-                modules.insert(package.manifest, (package.name, module.module.clone()));
+                let kind = kind_of(&package);
+                let component = component(&package, kind, &module.module)?;
+                components.insert(package.manifest, component);
             }
         }
-        manifests
-            .iter()
-            .filter_map(|(manifest, kind)| {
-                modules.get(manifest).map(|(name, module)| (manifest, *kind, name, module))
-            })
-            .map(|(manifest, kind, package, module)| component(manifest, kind, package, module))
-            .collect()
+        Ok(manifests.iter().filter_map(|(manifest, _)| components.get(manifest).cloned()).collect())
     }
 
     /// Builds a recipe that is no crate, with the compiler of its language.
@@ -181,22 +186,14 @@ fn directory(manifest: &Path) -> &Path {
     manifest.parent().unwrap_or(Path::new("."))
 }
 
-/// Each workspace has a directory of its own: to cargo two packages of one name and one place in
-/// their workspaces are the same, and it would take the one's module for the other's.
-fn directory_of(workspace: &Path) -> String {
-    hexadecimal(&Sha256::digest(workspace.as_os_str().as_encoded_bytes()))
-        .chars()
-        .take(16)
-        .collect()
+/// The name of the directory in which the compiler of another language works on a recipe.
+fn directory_of(recipe: &Path) -> String {
+    hexadecimal(&Sha256::digest(recipe.as_os_str().as_encoded_bytes())).chars().take(16).collect()
 }
 
-fn component(
-    manifest: &Path,
-    kind: Kind,
-    package: &str,
-    module: &Path,
-) -> Result<Component, Error> {
-    let directory = directory(manifest);
+fn component(package: &Package, kind: Kind, module: &Path) -> Result<Component, Error> {
+    let directory = directory(&package.manifest);
+    let package = &package.name;
     let module = fs::read(module).map_err(|source| Error::File {
         action: "read",
         path: module.to_owned(),
@@ -229,30 +226,27 @@ pub(crate) fn crates_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(crates)
 }
 
+/// The packages to build, with the workspaces that they belong to.
 fn by_workspace<'a>(
     manifests: impl Iterator<Item = &'a PathBuf>,
-) -> Result<BTreeMap<PathBuf, Vec<Package>>, Error> {
-    let mut known: Vec<cargo::Workspace> = Vec::new();
-    let mut wanted: BTreeMap<PathBuf, Vec<Package>> = BTreeMap::new();
+) -> Result<Vec<(Workspace, Vec<Package>)>, Error> {
+    let mut wanted: Vec<(Workspace, Vec<Package>)> = Vec::new();
     for manifest in manifests {
-        let find = |workspace: &cargo::Workspace| {
-            let package =
-                workspace.packages.iter().find(|package| package.manifest == *manifest)?;
-            Some((workspace.root.clone(), package.clone()))
+        let find = |workspace: &Workspace| {
+            workspace.packages.iter().find(|package| package.manifest == *manifest).cloned()
         };
-        let found = match known.iter().find_map(find) {
-            Some(found) => found,
-            None => {
-                let workspace = cargo::workspace_of(manifest)?;
-                let found = find(&workspace).ok_or_else(|| Error::Cargo {
-                    manifest: manifest.clone(),
-                    reason: "it is no package: give the directory of one".to_owned(),
-                })?;
-                known.push(workspace);
-                found
-            }
-        };
-        wanted.entry(found.0).or_default().push(found.1);
+        let known = wanted.iter_mut().find_map(|(workspace, packages)| {
+            find(workspace).map(|package| packages.push(package))
+        });
+        if known.is_some() {
+            continue;
+        }
+        let workspace = cargo::workspace_of(manifest)?;
+        let package = find(&workspace).ok_or_else(|| Error::Cargo {
+            manifest: manifest.clone(),
+            reason: "it is no package: give the directory of one".to_owned(),
+        })?;
+        wanted.push((workspace, vec![package]));
     }
     Ok(wanted)
 }

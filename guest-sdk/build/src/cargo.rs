@@ -1,9 +1,10 @@
 //! The nested cargo: its environment, its invocation and its messages.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -43,7 +44,7 @@ pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
 }
 
-/// The module of a package.
+/// The module of a package: a file that the next build in the same directory may overwrite.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) manifest: PathBuf,
@@ -72,13 +73,10 @@ pub(crate) fn workspace_of(manifest: &Path) -> Result<Workspace, Error> {
     command
         .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
         .arg(manifest);
-    let output = command.output().map_err(|source| run_error(&command, source))?;
-    if !output.status.success() {
-        let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(Error::Cargo { manifest: manifest.to_owned(), reason });
-    }
-    let metadata: Metadata = serde_json::from_slice(&output.stdout).map_err(|error| {
-        Error::Cargo { manifest: manifest.to_owned(), reason: error.to_string() }
+    let output = run(command, manifest.to_owned())?;
+    let metadata: Metadata = serde_json::from_slice(&output).map_err(|error| Error::Cargo {
+        manifest: manifest.to_owned(),
+        reason: error.to_string(),
     })?;
     let is_module = |target: &MetadataTarget| target.crate_types.iter().any(|it| it == "cdylib");
     let packages = metadata
@@ -91,6 +89,75 @@ pub(crate) fn workspace_of(manifest: &Path) -> Result<Workspace, Error> {
         })
         .collect();
     Ok(Workspace { root: metadata.workspace_root, packages })
+}
+
+/// Forgets what was made of packages that have the names of this workspace's own: those that come from
+/// no registry.
+///
+/// # Errors
+/// If cargo refuses.
+pub(crate) fn forget(workspace: &Workspace, target_dir: &Path) -> Result<(), Error> {
+    // A path dependency that is no member is in the lock file alone, which the first of these makes.
+    let members: BTreeSet<String> =
+        workspace.packages.iter().map(|package| package.name.clone()).collect();
+    clean(workspace, target_dir, &members)?;
+    let others = local_packages(&workspace.root)?.difference(&members).cloned().collect();
+    clean(workspace, target_dir, &others)
+}
+
+fn clean(workspace: &Workspace, target_dir: &Path, names: &BTreeSet<String>) -> Result<(), Error> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let manifest = workspace.root.join("Cargo.toml");
+    let mut command = cargo(&workspace.root);
+    command
+        .args(["clean", "--quiet", "--target", TARGET, "--profile", PROFILE])
+        .arg("--target-dir")
+        .arg(target_dir)
+        .arg("--manifest-path")
+        .arg(&manifest);
+    for name in names {
+        command.args(["--package", name]);
+    }
+    set_profile(&mut command, &workspace.root);
+    run(command, manifest).map(drop)
+}
+
+/// The packages in the workspace's lock file that have no source; none if there is no such file.
+fn local_packages(workspace: &Path) -> Result<BTreeSet<String>, Error> {
+    #[derive(Deserialize)]
+    struct Lock {
+        #[serde(default)]
+        package: Vec<LockedPackage>,
+    }
+    #[derive(Deserialize)]
+    struct LockedPackage {
+        name: String,
+        source: Option<String>,
+    }
+
+    let path = workspace.join("Cargo.lock");
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        read => {
+            read.map_err(|source| Error::File { action: "read", path: path.clone(), source })?
+        }
+    };
+    let lock: Lock = toml::from_str(&text)
+        .map_err(|error| Error::Cargo { manifest: path, reason: error.to_string() })?;
+    let local = lock.package.into_iter().filter(|package| package.source.is_none());
+    Ok(local.map(|package| package.name).collect())
+}
+
+/// Runs cargo to its end and gives what it printed.
+fn run(mut command: Command, manifest: PathBuf) -> Result<Vec<u8>, Error> {
+    let output = command.output().map_err(|source| run_error(&command, source))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Error::Cargo { manifest, reason })
 }
 
 /// Compiles the packages of one workspace in one invocation.
@@ -115,11 +182,7 @@ pub(crate) fn build(
     for package in packages {
         command.args(["--package", &package.name]);
     }
-    if !defines_profile(workspace) {
-        for setting in PROFILE_DEFAULTS {
-            command.args(["--config", setting]);
-        }
-    }
+    set_profile(&mut command, workspace);
     toolchain.apply(&mut command);
 
     let mut child = command
@@ -247,11 +310,19 @@ fn flags() -> OsString {
     flags
 }
 
+fn set_profile(command: &mut Command, workspace: &Path) {
+    if !defines_profile(workspace) {
+        for setting in PROFILE_DEFAULTS {
+            command.args(["--config", setting]);
+        }
+    }
+}
+
 fn defines_profile(workspace: &Path) -> bool {
     fs::read_to_string(workspace.join("Cargo.toml"))
         .is_ok_and(|manifest| manifest.lines().any(|line| line.trim() == "[profile.guest]"))
 }
 
-fn run_error(command: &Command, source: std::io::Error) -> Error {
+fn run_error(command: &Command, source: io::Error) -> Error {
     Error::Run { program: command.get_program().into(), source }
 }

@@ -10,7 +10,8 @@
 //!
 //! # Code map
 //! [`Builder`] looks in which `language` a recipe is. For crates it asks [`Toolchain`] for a compiler that
-//! knows `wasm32-unknown-unknown` and runs `cargo` once per workspace; `c` has clang compile the sources
+//! knows `wasm32-unknown-unknown` and runs `cargo` once per workspace, in the `place` that all of them share;
+//! `c` has clang compile the sources
 //! with bindings that it makes, and `javascript` has componentize-js put them into an engine. Each module
 //! is encoded as a [`Component`], and its documented WIT appended ([`append_wit`], [`wit_of`]),
 //! and the workload that stands beside it ([`WORKLOAD_SECTION`]).
@@ -32,6 +33,7 @@ mod embed;
 mod error;
 mod javascript;
 mod language;
+mod place;
 mod sources;
 mod wit;
 mod workload;

@@ -115,10 +115,8 @@ const FORK_WIT: &str = "package my:recipe;
 interface mine { twice: func(number: u32) -> u32; }
 world recipe { include wok:recipe/imports@0.1.0; export mine; }";
 
-/// Builds a crate outside of the workspace, as a user's fork is, whose one function has this body.
-fn build_fork(body: &str) -> Result<Component, Error> {
-    // Always the same place, because a new one would have std compiled again.
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fork");
+/// Writes a crate outside of the workspace, as a user's fork is, whose one function has this body.
+fn write_fork(directory: &Path, body: &str) {
     let sdk = repository().join("guest-sdk").canonicalize().expect("the SDK is there");
     let write = |name: &str, text: &str| {
         let path = directory.join(name);
@@ -137,11 +135,22 @@ fn build_fork(body: &str) -> Result<Component, Error> {
     let contract = sdk.join("wit").display().to_string();
     write("src/lib.rs", &FORK.replace("CONTRACT", &contract).replace("BODY", body));
     write("wit/my-recipe.wit", FORK_WIT);
-    Builder::new(target_dir()).guest(&directory).build().map(|mut components| components.remove(0))
+}
+
+/// Where the tests of `wok build` have it work: std is compiled once for all of them. Not where the stock
+/// recipes are compiled, all of which cargo would forget.
+fn build_fork(directory: &Path) -> Result<Component, Error> {
+    let target_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("forks").join("wok");
+    Builder::new(target_dir).guest(directory).build().map(|mut components| components.remove(0))
 }
 
 #[test]
 fn a_fork_outside_the_workspace_builds_and_its_mistakes_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let build_fork = |body| {
+        write_fork(directory.path(), body);
+        build_fork(directory.path())
+    };
     let error = build_fork("\"text\"").expect_err("it does not compile").to_string();
     assert!(error.contains("mismatched types") && error.contains("src/lib.rs:5"), "{error}");
 
@@ -153,6 +162,23 @@ fn a_fork_outside_the_workspace_builds_and_its_mistakes_are_named() {
     let fork = build_fork("number * 2").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(fork.package, "my-recipe");
     assert!(wit_of(&fork.wasm).unwrap().is_some());
+}
+
+/// To cargo they are one package. The second one's files are older than what is made of the first.
+#[test]
+fn two_crates_of_one_name_are_not_taken_for_each_other() {
+    let forks = ["number * 2", "number * 3"].map(|body| {
+        let directory = tempfile::tempdir().unwrap();
+        write_fork(directory.path(), body);
+        directory
+    });
+    let built = |fork: usize| {
+        let built = build_fork(forks[fork].path());
+        built.unwrap_or_else(|error| panic!("{error}")).sha256()
+    };
+    let (first, second) = (built(0), built(1));
+    assert_ne!(first, second);
+    assert_eq!(first, built(0));
 }
 
 #[test]
