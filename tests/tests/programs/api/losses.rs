@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use wok_tests::admin::{self, Admin};
 use wok_tests::api::{Client, Events, Serving, Setting, serve, serve_as};
 use wok_tests::frames::{Opcode, SessionKey};
+use wok_tests::patience::eventually;
 use wok_tests::process::{Program, Signal};
 use wok_tests::proxy::{Action, Cut, Direction, Match, Proxy};
 use wok_tests::zookeeper;
@@ -166,6 +167,13 @@ async fn who_waits_for_nothing_any_more_is_told_so_and_may_be_called_again() -> 
     let election = format!("{}/scheduler", serving.root);
     let three = |now: &[String]| now.len() == 3;
     let mut line = admin.wait_children(&election, "three candidates", three).await?;
+    // A candidate that does not watch another one yet is told that its znode is gone by `volunteer` itself.
+    let is_behind = |one: &&Value| one["waiting"]["behind"].is_object();
+    eventually("both to watch whom they wait for", async || {
+        let list = client.get("/v1/participants").await?.body["participants"].clone();
+        Ok((list.as_array().unwrap().iter().filter(is_behind).count() == 2).then_some(()))
+    })
+    .await?;
     line.sort_by_key(|name| name.rsplit('-').next().map(str::to_owned));
     for candidate in &line[1..] {
         admin.delete(&format!("{election}/{candidate}")).await?;
