@@ -133,8 +133,16 @@ impl Line {
         Ok(())
     }
 
-    async fn until_held_by(&self, member: usize) -> Result<()> {
-        eventually("a claim", async || Ok(self.members[member].0.holds().then_some(()))).await
+    /// Fails with the call that does.
+    async fn until_held_by(&mut self, member: usize) -> Result<()> {
+        let Line { members, calls, .. } = self;
+        eventually("a claim", async || {
+            while let Some(ended) = calls.try_join_next() {
+                ended??;
+            }
+            Ok(members[member].0.holds().then_some(()))
+        })
+        .await
     }
 
     fn requests(&self) -> usize {
