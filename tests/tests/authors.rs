@@ -42,8 +42,8 @@ fn next(report: &Value) -> Result<String> {
     Ok(next.with_context(|| format!("no next command: {report}"))?.to_owned())
 }
 
-/// Stock recipes of each kind: claims in line, terms, items, values and what several decide. The build
-/// script of the host has compiled all of them, and each fork takes a slow machine half a minute.
+/// Stock recipes of each kind: values, terms, claims in line, items and what several decide. Not all of
+/// them: each fork is compiled anew, and the build script of the host has compiled every recipe.
 const FORKED: [&str; 5] = ["configuration", "leader-election", "lock", "queue", "two-phase-commit"];
 
 /// The options of `wok new` for these and for every template there is.
