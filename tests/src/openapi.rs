@@ -22,9 +22,8 @@ use std::process::Command;
 use anyhow::{Result, anyhow, ensure};
 use serde_json::{Map, Value, json};
 use wok::api::openapi::document;
-use wok::guest::{
-    CompileCache, Engine, EngineOptions, Interface, Limits, Module, Mount, Pace, ValueType,
-};
+use wok::base::user_cache;
+use wok::guest::{Engine, EngineOptions, Interface, Limits, Module, Mount, Pace, ValueType};
 use wok::modules::{ModuleSource, stock_names};
 use wok::participant::Join;
 use wok::session::SeatLimits;
@@ -160,7 +159,7 @@ fn joins_of_stock_recipes() -> Result<Vec<Join>> {
         participants: 1,
         memory: limits.memory,
         table_elements: limits.table_elements,
-        cache: CompileCache::Off,
+        cache: user_cache(),
         pace: Pace::Clock,
     })?;
     let joins = stock_names().map(|name| -> Result<Join> {

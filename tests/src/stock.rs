@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use serde_json::Value;
 use wok::base::{self, Base, BaseOptions, Sessions};
-use wok::guest::{Arguments, CompileCache, Engine, EngineOptions, Limits, Module, Mount, Pace};
+use wok::guest::{Arguments, Engine, EngineOptions, Limits, Module, Mount, Pace};
 use wok::modules::{ModuleSource, stock_names};
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -33,7 +33,7 @@ pub fn operations() -> Result<Vec<(&'static str, String)>> {
         participants: PARTICIPANTS,
         memory: MEMORY,
         table_elements: Limits::default().table_elements,
-        cache: CompileCache::Off,
+        cache: base::user_cache(),
         pace: Pace::Clock,
     })?;
     let mut operations = Vec::new();
@@ -64,7 +64,7 @@ impl Stock {
         let host = Base::new(BaseOptions {
             participants: PARTICIPANTS,
             memory: MEMORY,
-            cache: CompileCache::Off,
+            cache: base::user_cache(),
             connect: ConnectOptions::new(address, TIMEOUT),
             sessions: Sessions::at_most(1),
         })?;

@@ -14,7 +14,8 @@ use super::exit::Failure;
 use super::inspect;
 use super::next::{Next, module_word};
 use super::output::Printer;
-use crate::guest::{CompileCache, Judge, Module, carried_judge};
+use crate::base::user_cache;
+use crate::guest::{Judge, Module, carried_judge};
 use crate::simulation::workload::Workload;
 
 /// Build a recipe into a component, and check that this wok can run it.
@@ -108,7 +109,7 @@ fn build(
 }
 
 fn check_judge(name: &str, bytes: &[u8]) -> Result<(), Failure> {
-    let judge = Judge::load(name, bytes, &CompileCache::Off);
+    let judge = Judge::load(name, bytes, &user_cache());
     judge.map(drop).map_err(|error| Failure::Config(error.to_string()))
 }
 

@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::exit::Failure;
 use super::next::{Next, module_word, word};
 use super::output::Printer;
+use crate::base::user_cache;
 use crate::guest::{
-    CompileCache, Engine, EngineOptions, Field, Interface, Limits, Module, Operation, Pace,
-    ValueType,
+    Engine, EngineOptions, Field, Interface, Limits, Module, Operation, Pace, ValueType,
 };
 use crate::modules::ModuleSource;
 use promised::Promised;
@@ -55,7 +55,7 @@ pub(super) fn load(name: &str, bytes: &[u8]) -> Result<Module, Failure> {
         participants: 1,
         memory: limits.memory,
         table_elements: limits.table_elements,
-        cache: CompileCache::Off,
+        cache: user_cache(),
         pace: Pace::Clock,
     })
     .map_err(|error| Failure::Config(error.to_string()))?;

@@ -17,14 +17,14 @@ mod rules;
 mod stock;
 mod strangers;
 
-use wok::guest::CompileCache;
+use wok::base::user_cache;
 use wok::modules::ModuleSource;
 use wok::simulation::subject::Subject;
 
 /// A stock recipe, ready to be simulated.
 pub(crate) fn stock(name: &str) -> Subject {
     let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
-    Subject::new(name, &bytes, None, CompileCache::Off).unwrap()
+    Subject::new(name, &bytes, None, user_cache()).unwrap()
 }
 
 /// A number from the environment, so that a soak can run more.

@@ -1,6 +1,6 @@
 //! Every stock recipe keeps its promises, whatever is done to it.
 
-use wok::guest::CompileCache;
+use wok::base::user_cache;
 use wok::modules::{ModuleSource, stock_names};
 use wok::simulation::history::{FaultKind, Outcome, What};
 use wok::simulation::search::{Findings, Search};
@@ -104,7 +104,7 @@ fn a_recipe_that_refuses_what_is_wrong_keeps_its_promises() {
         let bytes = ModuleSource::Stock(name.to_owned()).read(None).unwrap();
         let file = format!("wrong_arguments/{name}.toml");
         let given = Given::File { name: file, text: text.to_owned() };
-        let subject = Subject::with(name, &bytes, None, CompileCache::Off, given).unwrap();
+        let subject = Subject::with(name, &bytes, None, user_cache(), given).unwrap();
         let mut refused = 0;
         for seed in 1..=30 {
             let verdict = Verdict::of(&subject, workload::plan(&subject, seed)).unwrap();

@@ -5,17 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
-use tempfile::TempDir;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{AbortHandle, JoinSet};
-use wok::base::{Base, BaseOptions, Sessions};
-use wok::guest::{CompileCache, Limits, Module, Mount};
+use wok::base::{self, Base, BaseOptions, Sessions};
+use wok::guest::{Limits, Module, Mount};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, CallError, Ending, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits};
 
 use crate::patience::{eventually, within};
-use crate::scratch;
 
 /// An operation and its arguments.
 pub(super) type Operation = (&'static str, Value);
@@ -32,20 +30,18 @@ pub(super) struct Side {
     host: Base,
     /// Sessions are opened one after another: some need an answer soon.
     opening: Mutex<()>,
-    _cache: TempDir,
 }
 
 impl Side {
     pub(super) fn new(servers: String, timeout: Duration, participants: u32) -> Result<Side> {
-        let cache = scratch::dir()?;
         let host = Base::new(BaseOptions {
             participants,
             memory: Limits::default().memory,
-            cache: CompileCache::In(cache.path().to_owned()),
+            cache: base::user_cache(),
             connect: ConnectOptions::new(servers, timeout),
             sessions: Sessions::at_most(1),
         })?;
-        Ok(Side { host, opening: Mutex::new(()), _cache: cache })
+        Ok(Side { host, opening: Mutex::new(()) })
     }
 
     /// Another participant, on a session of its own.

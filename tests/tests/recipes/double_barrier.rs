@@ -16,8 +16,8 @@ use anyhow::{Context, Result, ensure};
 use futures_util::future::try_join_all;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::{Value, json};
-use wok::base::{Base, BaseOptions, Sessions};
-use wok::guest::{CompileCache, Limits, Module, Mount};
+use wok::base::{self, Base, BaseOptions, Sessions};
+use wok::guest::{Limits, Module, Mount};
 use wok::modules::ModuleSource;
 use wok::participant::{Answer, Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits};
@@ -26,7 +26,7 @@ use wok_tests::guide::play_example;
 use wok_tests::patience::{eventually, within};
 use wok_tests::process::{OrderFile, Program, Running, Signal};
 use wok_tests::proxy::{Match, Proxy};
-use wok_tests::{scratch, zookeeper};
+use wok_tests::zookeeper;
 
 /// As many workers as make a round of [`worker`]s.
 const WORKERS: usize = 8;
@@ -148,7 +148,6 @@ async fn a_generation_with_foreign_data_is_named_to_those_who_wait_there() -> Re
 
 /// Members on one host, each with a session of its own through one proxy.
 struct Members {
-    _directory: tempfile::TempDir,
     proxy: Proxy,
     mount: String,
     module: Module,
@@ -161,11 +160,11 @@ impl Members {
     async fn join(count: usize, size: usize) -> Result<Self> {
         let server = zookeeper::shared().await;
         let proxy = Proxy::start(server.address())?;
-        let (directory, mount) = (scratch::dir()?, zookeeper::unique_path());
+        let mount = zookeeper::unique_path();
         let host = Base::new(BaseOptions {
             participants: u32::try_from(count)?,
             memory: Limits::default().memory,
-            cache: CompileCache::In(directory.path().to_owned()),
+            cache: base::user_cache(),
             connect: ConnectOptions::new(proxy.address(), Duration::from_secs(30)),
             sessions: Sessions::at_most(1),
         })?;
@@ -186,7 +185,7 @@ impl Members {
             let (participant, follower) = Participant::join(host.tasks(), &session, join)?;
             all.push((Arc::new(participant), follower));
         }
-        Ok(Members { _directory: directory, proxy, mount, module, all, _host: host })
+        Ok(Members { proxy, mount, module, all, _host: host })
     }
 
     fn call(

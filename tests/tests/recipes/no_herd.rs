@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use wok::base::{Base, BaseOptions, Sessions};
-use wok::guest::{CompileCache, Limits, Module, Mount};
+use wok::base::{self, Base, BaseOptions, Sessions};
+use wok::guest::{Limits, Module, Mount};
 use wok::modules::ModuleSource;
 use wok::participant::{Call, Follower, Join, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
@@ -72,7 +72,7 @@ impl Line {
         let host = Base::new(BaseOptions {
             participants: u32::try_from(waiters + 1)?,
             memory: Limits::default().memory,
-            cache: CompileCache::Off,
+            cache: base::user_cache(),
             connect: ConnectOptions::new(proxy.address(), Duration::from_secs(30)),
             sessions: Sessions::at_most(1),
         })?;

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use crate::base::user_cache;
 use crate::cli::exit::Failure;
 use crate::cli::promise;
-use crate::guest::{CompileCache, Judge, Module};
+use crate::guest::{Judge, Module};
 use crate::modules::ModuleSource;
 use crate::simulation::judges;
 use crate::simulation::subject::{Origin, own_workload};
@@ -22,7 +23,7 @@ impl Promised {
         bytes: &[u8],
         module: &Module,
     ) -> Result<Self, Failure> {
-        let cache = CompileCache::Off;
+        let cache = user_cache();
         let judge = match promise::judge(None, source, bytes, &cache)? {
             Some(beside) => Some(beside),
             None => judges::promised(module.name(), bytes, module.interface(), &cache)

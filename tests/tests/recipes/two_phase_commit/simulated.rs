@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
-use wok::guest::CompileCache;
+use wok::base::user_cache;
 use wok::modules::ModuleSource;
 use wok::simulation::exhaustive::exhaust;
 use wok::simulation::history::{Change, Outcome, What};
@@ -17,7 +17,7 @@ const WITHIN_MS: u64 = 15_000;
 
 fn subject() -> Result<Subject> {
     let bytes = ModuleSource::Stock("two-phase-commit".to_owned()).read(None)?;
-    Ok(Subject::new("two-phase-commit", &bytes, None, CompileCache::Off)?)
+    Ok(Subject::new("two-phase-commit", &bytes, None, user_cache())?)
 }
 
 fn call(operation: &str, arguments: Value) -> Value {
