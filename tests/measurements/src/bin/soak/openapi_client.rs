@@ -54,7 +54,7 @@ async fn take_a_lock() -> Result<()> {
     let mut import = Command::new(environment.python());
     let modules = done(import.args(["-c", IMPORT]).current_dir(&directory))?;
     let mut take = Command::new(environment.python());
-    take.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi/take_lock.py"));
+    take.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../openapi/take_lock.py"));
     take.arg(serving.socket()).env("PYTHONPATH", directory.path());
     let held = done(&mut take)?;
     let paths = document.get("paths").and_then(Value::as_object).context("paths")?.len();

@@ -72,7 +72,7 @@ enum Outcome {
 
 impl Suite {
     fn compile() -> Result<Self> {
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
+        let workspace = fs::canonicalize(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
         let place = workspace.join("target/go-zookeeper");
         copy(&place.join("src")).with_context(|| {
             format!("copy {SOURCES}/{PACKAGE}, of golang-github-samuel-go-zookeeper-dev")
