@@ -20,6 +20,7 @@ mod process;
 use std::fs;
 use std::path::Path;
 
+use wok_embedded::files::{DataDir, LogReader};
 use wok_embedded::protocol::{Acl, OpCode};
 
 use apache::Apache;
@@ -173,6 +174,7 @@ fn check_same_bytes(kind: Kind, answers: usize) {
         client.answer().unwrap();
     }
     server.end(End::Kill);
+    move_a_begun_log_away(scratch.path());
     let pictures = [Kind::Wok, Kind::Apache].map(|kind| {
         let scratch_copy = tempfile::tempdir().unwrap();
         copy(scratch.path(), scratch_copy.path());
@@ -183,6 +185,20 @@ fn check_same_bytes(kind: Kind, answers: usize) {
     });
     assert!(pictures[0].lines().count() >= answers, "answered writes are there");
     assert_eq!(pictures[0], pictures[1], "{kind:?} killed after {answers} answers");
+}
+
+/// Apache ZooKeeper can be killed between creating a log and writing its first bytes. A server of ours does
+/// not take an empty log for one that never had a txn: it refuses it, and this is what it tells to do.
+fn move_a_begun_log_away(directory: &Path) {
+    let data = DataDir::take(directory).unwrap();
+    let newest = data.log(*data.logs().unwrap().last().unwrap());
+    drop(data);
+    if fs::metadata(&newest).unwrap().len() > 0 {
+        return;
+    }
+    let error = LogReader::open(&newest).expect_err("an empty log");
+    assert!(error.to_string().contains("Apache ZooKeeper was killed as it began it"), "{error}");
+    fs::remove_file(&newest).unwrap();
 }
 
 #[test]
