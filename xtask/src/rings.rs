@@ -1,7 +1,8 @@
 //! `cargo xtask test`: the rings of tests, each part timed, none of them skipped silently.
 //!
 //! Ring 1 is the unit tests beside the code, ring 2 the release `.wasm` of recipes in simulation,
-//! ring 3 the tests on a real Apache ZooKeeper.
+//! ring 3 the tests on a real Apache ZooKeeper. Those of ring 3 that build recipes from their sources are
+//! played beside ring 2.
 //! The last line printed is the sum over all runs of cargo's own summaries.
 
 use std::process::Command;
@@ -35,6 +36,10 @@ const SIMULATION: &str = "simulation";
 /// A test of another package that needs one.
 const REAL_TEST: (&str, &str) = ("wok-embedded", "hand_over");
 
+/// Those of [`REAL`] that build recipes from their sources. They wait for a compiler that has one thread
+/// most of the time, and hardly ever for a server; no promise of a time is played in them.
+const SOURCES: [&str; 3] = ["authors", "guide", "languages"];
+
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The rings to run; all of them if none is named
@@ -60,26 +65,49 @@ enum Ring {
 }
 
 impl Ring {
+    fn parts(self) -> &'static [Part] {
+        match self {
+            Self::Units => &[Part::Units],
+            Self::Simulation => &[Part::Simulation],
+            Self::Real => &[Part::Sources, Part::Servers],
+        }
+    }
+}
+
+/// The tests of a ring that one cargo plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Units,
+    Simulation,
+    Sources,
+    Servers,
+}
+
+impl Part {
+    fn of(package: &str, test: &str) -> Self {
+        match test {
+            _ if package == REAL && SOURCES.contains(&test) => Self::Sources,
+            _ if package == REAL || (package, test) == REAL_TEST => Self::Servers,
+            SIMULATION => Self::Simulation,
+            _ => Self::Units,
+        }
+    }
+
     fn title(self) -> &'static str {
         match self {
             Self::Units => "ring 1: unit tests",
             Self::Simulation => "ring 2: recipes in simulation",
-            Self::Real => "ring 3: real ZooKeeper",
+            Self::Sources => "ring 3: recipes from sources",
+            Self::Servers => "ring 3: real ZooKeeper",
         }
     }
 
-    /// The targets of the ring, less programs that lack something. The packages are always all, so
-    /// that nothing is compiled twice.
+    /// Its targets, less programs that lack something. The packages are always all, so that nothing is
+    /// compiled twice.
     fn targets(self, missing: &[Missing]) -> Result<Vec<String>> {
-        let is_real = |package: &str, test: &str| package == REAL || (package, test) == REAL_TEST;
-        let ring_of = |package: &str, test: &str| match test {
-            _ if is_real(package, test) => Self::Real,
-            SIMULATION => Self::Simulation,
-            _ => Self::Units,
-        };
         let mut targets: Vec<String> = workspace::integration_tests()?
             .into_iter()
-            .filter(|(package, test)| ring_of(package, test) == self)
+            .filter(|(package, test)| Self::of(package, test) == self)
             .filter(|(_, test)| !missing.iter().any(|(need, _)| need.is_whole_program(test)))
             .map(|(_, test)| format!("--test={test}"))
             .collect();
@@ -138,9 +166,26 @@ pub(crate) fn test(arguments: &Arguments) -> Result<()> {
     rows.push(part("build", |_| build(deadline))?);
     // Looked for once: what is left out and what is said to be left out are the same.
     let missing = needs::missing();
+    // The same commands run although their build failed: they say so in their own figures.
+    let play = |it: Part| part(it.title(), |told| play(it, &missing, deadline, told));
+    let parts: Vec<Part> = rings.iter().flat_map(|ring| ring.parts()).copied().collect();
+    // A simulation keeps its processors busy, and a compiler that has one thread leaves some idle.
+    let is_beside = parts.contains(&Part::Simulation) && parts.contains(&Part::Sources);
+    for it in parts {
+        match it {
+            Part::Simulation if is_beside => {
+                let (simulated, built) = std::thread::scope(|scope| {
+                    let built = scope.spawn(|| play(Part::Sources));
+                    (play(it), built.join())
+                });
+                rows.push(simulated?);
+                rows.push(built.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            }
+            Part::Sources if is_beside => {}
+            _ => rows.push(play(it)?),
+        }
+    }
     for ring in rings {
-        // The same command runs although its build failed: it says so in its own figures.
-        rows.push(part(ring.title(), |told| play(*ring, &missing, deadline, told))?);
         let of_the_ring = missing.iter().filter(|(need, _)| need.rings.contains(ring));
         rows.extend(of_the_ring.map(|(need, why)| not_played(need, why)));
     }
@@ -175,12 +220,12 @@ fn build(deadline: Instant) -> Result<()> {
     Ok(())
 }
 
-fn play(ring: Ring, missing: &[Missing], deadline: Instant, told: &mut Told) -> Result<()> {
-    progress::heading(ring.title());
+fn play(part: Part, missing: &[Missing], deadline: Instant, told: &mut Told) -> Result<()> {
+    progress::heading(part.title());
     let mut cargo = workspace::cargo();
     cargo
         .args(["test", "--profile=ci", "--workspace", "--no-fail-fast"])
-        .args(ring.targets(missing)?);
+        .args(part.targets(missing)?);
     // Built along with the tests, so the tests need not ask for it.
     cargo.env("WOK_BINARY", workspace::target()?.join("ci/wok"));
     cargo.arg("--");
@@ -189,15 +234,15 @@ fn play(ring: Ring, missing: &[Missing], deadline: Instant, told: &mut Told) -> 
             cargo.arg(format!("--skip={name}::"));
         }
     }
-    match ring {
-        Ring::Units => {}
+    match part {
+        Part::Units | Part::Sources => {}
         // What was simulated: coverage, and what each mutant was caught by.
-        Ring::Simulation => drop(cargo.arg("--show-output")),
+        Part::Simulation => drop(cargo.arg("--show-output")),
         // Most of the time they wait: for a session to end, a server to start, a command to be killed.
-        Ring::Real => drop(cargo.arg("--test-threads=4")),
+        Part::Servers => drop(cargo.arg("--test-threads=4")),
     }
     cargo_test(cargo, deadline, told)?;
-    if matches!(ring, Ring::Units) {
+    if part == Part::Units {
         // The examples in documents, which cargo plays in a run of their own.
         let mut cargo = workspace::cargo();
         cargo.args(["test", "--profile=ci", "--workspace", "--no-fail-fast", "--doc"]);
