@@ -6,9 +6,13 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Child;
 
-use anyhow::Result;
-use wok_tests::outside::{self, Expected, On, kazoo};
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+use wok_tests::outside::kazoo::{self, Kazoo};
+use wok_tests::outside::{self, Expected, On};
 use wok_tests::{launch, ports, scratch};
 
 /// Seconds for one test: the slowest needs ten.
@@ -16,6 +20,9 @@ const LIMIT: &str = "120";
 
 /// How many pass at least, or they were not played.
 const LEAST: usize = 200;
+
+/// How many play them at a time, each with a part of the files: a test of kazoo's waits most of the time.
+const SHARES: usize = 3;
 
 #[test]
 fn kazoos_own_tests_fail_only_where_it_is_expected() {
@@ -26,35 +33,14 @@ fn run() -> Result<()> {
     let on = env::var("WOK_KAZOO_ON").map_or(Ok(On::Wok), |name| On::named(&name))?;
     let expected = Expected::read("kazoo", on)?;
     let kazoo = kazoo::install()?;
-    let directory = scratch::dir()?;
-    let log = directory.path().join("log");
-    // Shared, so that neither writes over what the other wrote.
-    let output = File::create(&log)?;
-    let port = ports::free()?;
-    let mut pytest = launch::command(kazoo.python());
-    pytest
-        .args(["-m", "pytest", "-q", "-rA", "--color=no", "-o", "log_cli=false"])
-        .args(["-p", "no:cacheprovider", "--timeout", LIMIT])
-        .args(expected.left_out().flat_map(|test| ["--deselect", test]))
-        .arg("kazoo/tests")
-        .current_dir(kazoo.sources())
-        .env("ZOOKEEPER_VERSION", "3.8.0")
-        .env("ZOOKEEPER_CLUSTER_SIZE", "1")
-        .env("ZOOKEEPER_PORT_OFFSET", port.to_string())
-        .env("TMPDIR", directory.path())
-        // On kazoo's own continuous integration it has more to test: how that is set up.
-        .env_remove("CI")
-        .stdout(output.try_clone()?)
-        .stderr(output);
-    match on {
-        On::Wok => on.put_java(&mut pytest)?,
-        // By itself kazoo starts servers as Apache ZooKeeper is started.
-        On::Apache => {
-            pytest.env("ZOOKEEPER_CLASSPATH", outside::class_path());
-        }
-    }
-    launch::start(pytest)?.wait()?;
-    let log = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
+    let files = files(&kazoo)?;
+    let play = |share| {
+        let of_share = files.iter().skip(share).step_by(SHARES);
+        Share::play(&kazoo, on, &expected, of_share)
+    };
+    let shares = (0..SHARES).map(play).collect::<Result<Vec<_>>>()?;
+    let logs = shares.into_iter().map(Share::log).collect::<Result<Vec<_>>>()?;
+    let log = logs.concat();
     let kept = kazoo.place().join("last.log");
     fs::write(&kept, &log)?;
     let figures = expected
@@ -62,6 +48,69 @@ fn run() -> Result<()> {
         .map_err(|surprise| surprise.with_log(&kept, |test| of_test(&log, test)))?;
     eprintln!("kazoo: {figures}");
     Ok(())
+}
+
+/// The files with tests, in the order of their names.
+fn files(kazoo: &Kazoo) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(kazoo.sources().join("kazoo/tests"))? {
+        let name = entry?.file_name();
+        if name.to_string_lossy().starts_with("test_") {
+            files.push(Path::new("kazoo/tests").join(name));
+        }
+    }
+    files.sort();
+    ensure!(files.len() > SHARES, "{files:?}");
+    Ok(files)
+}
+
+/// Some of the files, played with a server of their own.
+struct Share {
+    pytest: Child,
+    directory: TempDir,
+}
+
+impl Share {
+    fn play<'a>(
+        kazoo: &Kazoo,
+        on: On,
+        expected: &Expected,
+        files: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<Self> {
+        let directory = scratch::dir()?;
+        // Shared, so that neither writes over what the other wrote.
+        let output = File::create(directory.path().join("log"))?;
+        let mut pytest = launch::command(kazoo.python());
+        pytest
+            .args(["-m", "pytest", "-q", "-rA", "--color=no", "-o", "log_cli=false"])
+            .args(["-p", "no:cacheprovider", "--timeout", LIMIT])
+            .args(expected.left_out().flat_map(|test| ["--deselect", test]))
+            .args(files)
+            .current_dir(kazoo.sources())
+            .env("ZOOKEEPER_VERSION", "3.8.0")
+            .env("ZOOKEEPER_CLUSTER_SIZE", "1")
+            .env("ZOOKEEPER_PORT_OFFSET", ports::free()?.to_string())
+            .env("TMPDIR", directory.path())
+            // On kazoo's own continuous integration it has more to test: how that is set up.
+            .env_remove("CI")
+            .stdout(output.try_clone()?)
+            .stderr(output);
+        match on {
+            On::Wok => on.put_java(&mut pytest)?,
+            // By itself kazoo starts servers as Apache ZooKeeper is started.
+            On::Apache => {
+                pytest.env("ZOOKEEPER_CLASSPATH", outside::class_path());
+            }
+        }
+        Ok(Share { pytest: launch::start(pytest)?, directory })
+    }
+
+    /// What pytest printed, once it has ended.
+    fn log(mut self) -> Result<String> {
+        self.pytest.wait()?;
+        let log = fs::read(self.directory.path().join("log"))?;
+        Ok(String::from_utf8_lossy(&log).into_owned())
+    }
 }
 
 /// Reads pytest's summary, which has a line for each test: whether each of them passed.
