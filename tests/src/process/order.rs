@@ -46,9 +46,11 @@ impl OrderFile {
     }
 
     /// A shell command that appends `label`. The label is expanded by the shell, within double
-    /// quotes: `held $WOK_FENCE` writes the value.
+    /// quotes: `held $WOK_FENCE` writes the value. A signal to the whole group may end `date` in the middle
+    /// and not a shell that traps it, so `date` is asked again.
     pub fn append(&self, label: &str) -> String {
-        format!("echo \"$(date +%s%N) {label}\" >> '{}'", self.path.display())
+        let path = self.path.display();
+        format!("{{ until at=$(date +%s%N); do :; done; echo \"$at {label}\" >> '{path}'; }}")
     }
 
     /// Appends `label` from the test itself.
