@@ -33,6 +33,9 @@ const SESSIONS: usize = 10;
 /// asked by the second.
 const RELEASES: usize = 2;
 
+/// How many requests are told of where a claim was awaited in vain.
+const TOLD: usize = 20;
+
 /// A recipe in whose line participants stand.
 struct Recipe {
     name: &'static str,
@@ -43,7 +46,8 @@ struct Recipe {
     joining: usize,
 }
 
-/// Participants in a line, in its order. The first holds.
+/// Participants in a line, the first of which holds. A machine that is busy may let one overtake another on
+/// its way into the line.
 struct Line {
     recipe: Recipe,
     proxy: Proxy,
@@ -60,7 +64,7 @@ impl Line {
         let (mut line, sessions) = Line::open(recipe, waiters).await?;
         line.join(&sessions[0])?;
         line.call(0, line.recipe.hold, &Value::Null)?;
-        line.until_held_by(0).await?;
+        line.until_another_holds(None).await?;
         line.wait_behind(&sessions, line.recipe.hold, waiters).await?;
         Ok(line)
     }
@@ -133,16 +137,22 @@ impl Line {
         Ok(())
     }
 
-    /// Fails with the call that does.
-    async fn until_held_by(&mut self, member: usize) -> Result<()> {
+    /// Waits until one that did not hold last does, and answers which one. Fails with the call that does.
+    async fn until_another_holds(&mut self, last: Option<usize>) -> Result<usize> {
         let Line { members, calls, .. } = self;
-        eventually("a claim", async || {
+        let held = eventually("a claim", async || {
             while let Some(ended) = calls.try_join_next() {
                 ended??;
             }
-            Ok(members[member].0.holds().then_some(()))
+            let mut others = members.iter().enumerate().filter(|(it, _)| Some(*it) != last);
+            Ok(others.find_map(|(it, (member, _))| member.holds().then_some(it)))
         })
-        .await
+        .await;
+        held.with_context(|| {
+            let log = self.proxy.requests(&Match::any().under(&self.path));
+            let newest = log.iter().rev().take(TOLD).rev().collect::<Vec<_>>();
+            format!("{last:?} held last; the last requests: {newest:#?}")
+        })
     }
 
     fn requests(&self) -> usize {
@@ -151,10 +161,10 @@ impl Line {
 
     /// How many requests it takes that the claim goes to the next, and again.
     async fn cost_of_releases(mut self) -> Result<usize> {
-        let before = self.requests();
-        for holder in 0..RELEASES {
+        let (before, mut holder) = (self.requests(), 0);
+        for _ in 0..RELEASES {
             self.call(holder, self.recipe.release, &Value::Null)?;
-            self.until_held_by(holder + 1).await?;
+            holder = self.until_another_holds(Some(holder)).await?;
         }
         self.until_answered().await?;
         Ok(self.requests() - before)
