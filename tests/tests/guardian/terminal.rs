@@ -68,7 +68,8 @@ impl Drop for Typist {
 
 #[test]
 fn in_a_terminal_the_command_has_the_foreground_and_gives_it_back() {
-    // Fields 5 and 8 of proc(5)'s stat: the process's group, and the terminal's foreground group.
+    // Fields 5 and 8 of proc(5)'s stat: the process's group, and the terminal's foreground group. A shell
+    // that is interrupted just before it reads would run the trap only when somebody has typed a line.
     let mut typist = Typist::run(
         r#"
         foreground() { read _ _ _ _ group _ _ owner _ </proc/$$/stat
@@ -78,7 +79,7 @@ fn in_a_terminal_the_command_has_the_foreground_and_gives_it_back() {
             [ "$group" = "$owner" ] && echo "the command has it"
             read typed; echo "typed: $typed"
             trap "echo interrupted; exit 9" INT
-            echo "now interrupt"; while read nothing; do :; done'
+            echo "now interrupt"; while :; do sleep 0.05; done'
         echo "code $?"
         foreground "the shell"
         read typed; echo "then: $typed"
