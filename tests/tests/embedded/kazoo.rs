@@ -105,11 +105,14 @@ impl Share {
         Ok(Share { pytest: launch::start(pytest)?, directory })
     }
 
-    /// What pytest printed, once it has ended.
+    /// What pytest printed, once it has ended. Its summary comes last and names every test of the share: one
+    /// that ended before it would go unnoticed beside the others.
     fn log(mut self) -> Result<String> {
         self.pytest.wait()?;
         let log = fs::read(self.directory.path().join("log"))?;
-        Ok(String::from_utf8_lossy(&log).into_owned())
+        let log = String::from_utf8_lossy(&log).into_owned();
+        ensure!(!outcomes(&log).is_empty(), "pytest ended without a summary:\n{log}");
+        Ok(log)
     }
 }
 

@@ -174,7 +174,9 @@ fn check_same_bytes(kind: Kind, answers: usize) {
         client.answer().unwrap();
     }
     server.end(End::Kill);
-    move_a_begun_log_away(scratch.path());
+    if let Kind::Apache = kind {
+        move_a_begun_log_away(scratch.path());
+    }
     let pictures = [Kind::Wok, Kind::Apache].map(|kind| {
         let scratch_copy = tempfile::tempdir().unwrap();
         copy(scratch.path(), scratch_copy.path());
@@ -187,8 +189,9 @@ fn check_same_bytes(kind: Kind, answers: usize) {
     assert_eq!(pictures[0], pictures[1], "{kind:?} killed after {answers} answers");
 }
 
-/// Apache ZooKeeper can be killed between creating a log and writing its first bytes. A server of ours does
-/// not take an empty log for one that never had a txn: it refuses it, and this is what it tells to do.
+/// Apache ZooKeeper can be killed between creating a log and writing its first bytes; a server of ours leaves
+/// no empty log. Ours does not take one for a log that never had a txn: it refuses it, and this is what it
+/// tells to do.
 fn move_a_begun_log_away(directory: &Path) {
     let data = DataDir::take(directory).unwrap();
     let newest = data.log(*data.logs().unwrap().last().unwrap());
