@@ -11,7 +11,8 @@ use crate::{Case, Moment, Violation};
 /// no overlap at all, unless the host was stopped, and then it says nothing and nobody writes under
 /// its claim before it has noticed. When somebody else deleted the znode, or the ensemble was made to
 /// expire the session, no clock could tell: the news may take a session's timeout. When the
-/// participant itself has it deleted, the answer to that is the news.
+/// participant itself has it deleted, the answer to that is the news. When somebody else deleted it while
+/// the participant had asked for that as well, the news may take two timeouts.
 ///
 /// M5, and E3 as `kept`: even if nobody is next, a claim whose znode is gone is given up by a timeout
 /// later.
@@ -117,6 +118,10 @@ fn check_acts(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
 enum News {
     /// From the ensemble.
     Event,
+    /// From a look behind the participant's own deletion, which was under way when somebody else deleted the
+    /// contender. Until then that it is gone may mean that the own deletion was carried out. Where the
+    /// connection is lost meanwhile, the look comes on the next one, which may have proven contact before.
+    LookBehindOwn,
     /// By the answer, at that time, to its own deletion of the contender. What ran under the claim has ended
     /// before a deletion is sent, and only the answer says whether the deletion was carried out.
     Answer(u64),
@@ -133,9 +138,6 @@ impl News {
             _ => false,
         };
         let Some((before, after)) = case.history.split_at_checked(at) else { return News::Event };
-        if !after.first().is_some_and(is_of_its_session) {
-            return News::Event;
-        }
         // A component makes one host call at a time.
         let under_way = before.iter().rev().find_map(|entry| match &entry.what {
             What::HostCall { participant, number, name, paths } if *participant == who => {
@@ -146,6 +148,9 @@ impl News {
             _ => None,
         });
         let Some(asked) = under_way.flatten() else { return News::Event };
+        if !after.first().is_some_and(is_of_its_session) {
+            return News::LookBehindOwn;
+        }
         let answered = after.iter().find_map(|entry| match &entry.what {
             What::HostCallAnswered { number, .. } if *number == asked => Some(entry.at_us),
             _ => None,
@@ -179,6 +184,7 @@ impl<'a> Gone<'a> {
         let news = match under_way {
             None => match News::of(case, belief.who, contender, when.at) {
                 News::Event => told(when.us, was_foreseeable),
+                News::LookBehindOwn => told(told(when.us, false), false),
                 News::Answer(us) => told(us, false),
                 News::Never => return None,
             },
