@@ -291,9 +291,11 @@ pub(super) struct Attending {
     pub(super) over: CancellationToken,
 }
 
-/// Attends to a participant until nothing of it is left.
-pub(super) async fn attend(attending: Attending) {
-    let Attending { attendance, entered, mut follower, opening, stream, over } = attending;
+/// Attends to a participant until nothing of it is left. What it is given is boxed, because an async function
+/// keeps room for an argument twice; and what is rare is boxed below, because a future has room for every
+/// branch.
+pub(super) async fn attend(attending: Box<Attending>) {
+    let Attending { attendance, entered, mut follower, opening, stream, over } = *attending;
     // A second sender, so that the stream's end can be awaited while the first one sends.
     let listening = stream.as_ref().map(|stream| stream.lines.clone());
     let mut teller = Teller::new(&attendance, stream);
@@ -347,7 +349,7 @@ pub(super) async fn attend(attending: Attending) {
 /// Completes when nothing that depends on the claim can be left, and the claim is kept for it alone.
 async fn until_spent(attendance: &Attendance) {
     match &attendance.dependence {
-        Some(dependence) => dependence.until_spent().await,
+        Some(dependence) => Box::pin(dependence.until_spent()).await,
         None => pending().await,
     }
 }
@@ -363,7 +365,7 @@ async fn until_unkept(
         match &attendance.lease {
             Some(lease) => {
                 let holds = || attendance.participant.presence().held().is_some();
-                lease.until_spent(holds).await
+                Box::pin(lease.until_spent(holds)).await
             }
             None => pending().await,
         }
@@ -376,7 +378,7 @@ async fn until_unkept(
     };
     let stopped = async {
         match is_stopping {
-            true => attendance.until_told_deadline().await,
+            true => Box::pin(attendance.until_told_deadline()).await,
             false => pending().await,
         }
     };

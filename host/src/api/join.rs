@@ -94,7 +94,7 @@ pub(super) async fn join(
     let mut attending = desk.enter(recipe, &app, owner, with).await?;
     let attendance = Arc::clone(&attending.attendance);
     if detached {
-        desk.tasks.spawn("attendance", attend(attending));
+        desk.tasks.spawn("attendance", attend(Box::new(attending)));
         return answer_detached(&attendance, opening).await;
     }
     attendance.renew();
@@ -102,7 +102,7 @@ pub(super) async fn join(
     attending.opening = opening;
     let patience = attendance.participant.session().timing().timeout();
     attending.stream = Some(Stream { lines, alive, patience, hang_up: caller.hang_up.clone() });
-    desk.tasks.spawn("attendance", attend(attending));
+    desk.tasks.spawn("attendance", attend(Box::new(attending)));
     Ok(response)
 }
 

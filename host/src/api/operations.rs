@@ -91,7 +91,7 @@ pub(super) async fn of_recipe(
     let attendance = Arc::clone(&attending.attendance);
     // Whatever becomes of this request, the participant leaves.
     let leaving = attendance.leaving.clone().drop_guard();
-    desk.tasks.spawn("attendance", attend(attending));
+    desk.tasks.spawn("attendance", attend(Box::new(attending)));
     let answer = attendance.call(Opening { arguments, deadline }).await;
     let response = respond(answer, &attendance).await;
     drop(leaving);

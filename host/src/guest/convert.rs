@@ -91,7 +91,7 @@ impl State {
         let more = CONTENDER_BYTES + before.len() + after.len() + COUNTER_BYTES;
         let parent = self.surroundings.mount.resolve_with_room(parent, more)?;
         // Stand-ins for what the host puts between and after, so that the whole is checked.
-        let example = format!("{before}uuid{after}0");
+        let example = [before.as_str(), "uuid", &after, "0"].concat();
         znode_path::check_segment(&example)
             .map_err(|problem| Error::Invalid(format!("contender name {example:?}: {problem}")))?;
         let uuid = match uuid {

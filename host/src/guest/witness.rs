@@ -73,22 +73,39 @@ impl State {
         let outcome = match self.surroundings.witness.clone() {
             None => self.turn.errands.run(errand).await,
             Some(witness) => {
-                let asked = paths.clone();
-                let witnessed = move || async move {
-                    let number = witness.asked(name, asked);
-                    let outcome = unless_killed(&witness, errand()).await;
-                    let path = outcome.as_ref().ok().and_then(created);
-                    let answer = outcome.as_ref().map_or_else(Failed::name, |_| "ok");
-                    witness.answered(number, answer, path);
-                    outcome
-                };
-                self.turn.errands.run(witnessed).await
+                self.run_witnessed(witness, name, paths.clone(), created, errand).await
             }
         };
         if let Err(failed) = &outcome {
             self.log_refusal(name, &paths, failed);
         }
         outcome
+    }
+
+    /// The same before the eyes of a witness. Boxed in a function of its own: a host call is polled on the
+    /// component's stack, which would have room for this as well.
+    #[inline(never)]
+    fn run_witnessed<'a, T, F>(
+        &'a self,
+        witness: Arc<dyn Witness>,
+        name: &'static str,
+        paths: Vec<String>,
+        created: fn(&T) -> Option<&str>,
+        errand: impl FnOnce() -> F + Send + 'static,
+    ) -> BoxFuture<'a, Result<T, Failed>>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Failed>> + Send + 'static,
+    {
+        let witnessed = move || async move {
+            let number = witness.asked(name, paths);
+            let outcome = unless_killed(&witness, errand()).await;
+            let path = outcome.as_ref().ok().and_then(created);
+            let answer = outcome.as_ref().map_or_else(Failed::name, |_| "ok");
+            witness.answered(number, answer, path);
+            outcome
+        };
+        Box::pin(self.turn.errands.run(witnessed))
     }
 }
 

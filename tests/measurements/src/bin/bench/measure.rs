@@ -15,7 +15,9 @@ pub(crate) fn cpu_time() -> Duration {
     )
 }
 
-/// Resident bytes of this process, counted exactly: `statm` lags by a batch of pages per processor.
+/// Resident bytes of this process, counted exactly: `statm` lags by a batch of pages per processor. A page
+/// that several mappings share is counted once: one of a component's data that no instance has written to
+/// is the same page for all of them.
 pub(crate) fn resident_bytes() -> Result<f64> {
     resident_bytes_of("self")
 }
@@ -23,9 +25,9 @@ pub(crate) fn resident_bytes() -> Result<f64> {
 /// As [`resident_bytes`], of the process with that id.
 pub(crate) fn resident_bytes_of(process: &str) -> Result<f64> {
     let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:"));
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kib: f64 = kib.context("smaps_rollup has no Rss")?.trim().parse()?;
+    let kib: f64 = kib.context("smaps_rollup has no Pss")?.trim().parse()?;
     Ok(kib * 1024.0)
 }
 
