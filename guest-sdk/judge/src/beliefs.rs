@@ -119,8 +119,8 @@ enum News {
     /// From the ensemble.
     Event,
     /// From a look behind the participant's own deletion, which was under way when somebody else deleted the
-    /// contender. Until then that it is gone may mean that the own deletion was carried out. Where the
-    /// connection is lost meanwhile, the look comes on the next one, which may have proven contact before.
+    /// contender: before that look, the host cannot know which of the two has deleted it. Where the connection
+    /// is lost meanwhile, the host looks on the next one, and that may have proven contact already.
     LookBehindOwn,
     /// By the answer, at that time, to its own deletion of the contender. What ran under the claim has ended
     /// before a deletion is sent, and only the answer says whether the deletion was carried out.
@@ -184,7 +184,7 @@ impl<'a> Gone<'a> {
         let news = match under_way {
             None => match News::of(case, belief.who, contender, when.at) {
                 News::Event => told(when.us, was_foreseeable),
-                News::LookBehindOwn => told(told(when.us, false), false),
+                News::LookBehindOwn => when.us.saturating_add(timeout.saturating_mul(2)),
                 News::Answer(us) => told(us, false),
                 News::Never => return None,
             },

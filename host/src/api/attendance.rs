@@ -292,8 +292,7 @@ pub(super) struct Attending {
 }
 
 /// Attends to a participant until nothing of it is left. What it is given is boxed, because an async function
-/// keeps room for an argument twice; and what is rare is boxed below, because a future has room for every
-/// branch.
+/// keeps room for an argument twice.
 pub(super) async fn attend(attending: Box<Attending>) {
     let Attending { attendance, entered, mut follower, opening, stream, over } = *attending;
     // A second sender, so that the stream's end can be awaited while the first one sends.
@@ -349,6 +348,7 @@ pub(super) async fn attend(attending: Box<Attending>) {
 /// Completes when nothing that depends on the claim can be left, and the claim is kept for it alone.
 async fn until_spent(attendance: &Attendance) {
     match &attendance.dependence {
+        // Boxed, as it is rare: a future has room for every branch.
         Some(dependence) => Box::pin(dependence.until_spent()).await,
         None => pending().await,
     }
@@ -361,6 +361,7 @@ async fn until_unkept(
     listening: Option<&mpsc::Sender<Bytes>>,
     is_stopping: bool,
 ) -> &'static str {
+    // What is rare is boxed: a future has room for every branch.
     let spent = async {
         match &attendance.lease {
             Some(lease) => {

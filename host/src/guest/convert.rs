@@ -90,7 +90,8 @@ impl State {
         let ContenderName { before, uuid, after } = name;
         let more = CONTENDER_BYTES + before.len() + after.len() + COUNTER_BYTES;
         let parent = self.surroundings.mount.resolve_with_room(parent, more)?;
-        // Stand-ins for what the host puts between and after, so that the whole is checked.
+        // Stand-ins for what the host puts between and after, so that the whole is checked. Not by the formatter:
+        // its frames took another page of the component's stack, which stays in memory.
         let example = [before.as_str(), "uuid", &after, "0"].concat();
         znode_path::check_segment(&example)
             .map_err(|problem| Error::Invalid(format!("contender name {example:?}: {problem}")))?;

@@ -82,8 +82,8 @@ impl State {
         outcome
     }
 
-    /// The same before the eyes of a witness. Boxed in a function of its own: a host call is polled on the
-    /// component's stack, which would have room for this as well.
+    /// As [`Self::run_errand`], before the eyes of a witness. Boxed, and in a function of its own, so that the
+    /// frame of a host call has no room for it: that frame is on the component's stack, which stays in memory.
     #[inline(never)]
     fn run_witnessed<'a, T, F>(
         &'a self,

@@ -17,7 +17,7 @@ use wok::{Host, Recipe};
 use wok_tests::api::{Events, Serving, serve};
 
 use crate::ground::{Ground, SESSION_TIMEOUT};
-use crate::measure::{median, resident_bytes_of};
+use crate::measure::{median, proportional_bytes_of};
 use crate::report::{Bound, Row};
 
 const ROUNDS: usize = 20;
@@ -171,13 +171,13 @@ fn memory(ground: &Ground, serving: &Serving) -> Result<Row> {
     ground.native.block_on(async {
         // What is set up once is there before.
         let first = waiting(serving).await?;
-        let before = resident_bytes_of(&daemon)?;
+        let before = proportional_bytes_of(&daemon)?;
         let mut apps = Vec::with_capacity(APPS);
         while apps.len() < APPS {
             let asking = (0..AT_ONCE).map(|_| waiting(serving));
             apps.extend(futures_util::future::try_join_all(asking).await?);
         }
-        let each = (resident_bytes_of(&daemon)? - before) / APPS as f64 / 1024.0;
+        let each = (proportional_bytes_of(&daemon)? - before) / APPS as f64 / 1024.0;
         drop((first, apps));
         Ok(Row::new("memory of an app that waits, 1,000 of them", "KiB", vec![each])
             .bound(Bound::AtMost(60.0)))

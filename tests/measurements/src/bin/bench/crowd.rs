@@ -30,7 +30,7 @@ use wok::participant::{Call, Follower, Notice, Participant};
 use wok_tests::patience::eventually;
 
 use crate::ground::Ground;
-use crate::measure::{cpu_time, resident_bytes};
+use crate::measure::{cpu_time, proportional_bytes_of};
 use crate::native;
 use crate::report::{Bound, Row};
 
@@ -128,7 +128,11 @@ struct Figures {
 
 impl Figures {
     fn start() -> Result<Self> {
-        Ok(Figures { resident: resident_bytes()?, cpu: cpu_time(), start: Instant::now() })
+        Ok(Figures {
+            resident: proportional_bytes_of("self")?,
+            cpu: cpu_time(),
+            start: Instant::now(),
+        })
     }
 
     /// Waits until the server counts all the watches, and tells what it came to.
@@ -139,7 +143,7 @@ impl Figures {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let (seconds, cpu) = (self.start.elapsed().as_secs_f64(), cpu_time());
-        let each = (resident_bytes()? - self.resident) / f64::from(PARTICIPANTS);
+        let each = (proportional_bytes_of("self")? - self.resident) / f64::from(PARTICIPANTS);
         let (waiting, before) = (Instant::now(), cpu_time());
         // tidy: the window that is measured.
         tokio::time::sleep(WAITING).await;

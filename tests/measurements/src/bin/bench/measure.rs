@@ -15,19 +15,23 @@ pub(crate) fn cpu_time() -> Duration {
     )
 }
 
-/// Resident bytes of this process, counted exactly: `statm` lags by a batch of pages per processor. A page
-/// that several mappings share is counted once: one of a component's data that no instance has written to
-/// is the same page for all of them.
-pub(crate) fn resident_bytes() -> Result<f64> {
-    resident_bytes_of("self")
+/// Resident bytes of a process: its id, or `self`.
+pub(crate) fn resident_bytes_of(process: &str) -> Result<f64> {
+    rolled_up(process, "Rss:")
 }
 
-/// As [`resident_bytes`], of the process with that id.
-pub(crate) fn resident_bytes_of(process: &str) -> Result<f64> {
+/// The same, with a page that several mappings share counted once, for what many participants of one
+/// process take: a page of a component's data that no instance has written to is the same for all of them.
+pub(crate) fn proportional_bytes_of(process: &str) -> Result<f64> {
+    rolled_up(process, "Pss:")
+}
+
+/// A sum over all mappings, counted exactly: `statm` lags by a batch of pages per processor.
+fn rolled_up(process: &str, sum: &str) -> Result<f64> {
     let rollup = fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let line = rollup.lines().find_map(|line| line.strip_prefix(sum));
     let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    let kib: f64 = kib.context("smaps_rollup has no Pss")?.trim().parse()?;
+    let kib: f64 = kib.with_context(|| format!("smaps_rollup has no {sum}"))?.trim().parse()?;
     Ok(kib * 1024.0)
 }
 

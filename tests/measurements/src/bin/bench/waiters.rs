@@ -23,7 +23,7 @@ use wok_tests::zookeeper::Server;
 
 use crate::ground::{self, Ground};
 use crate::lock::{Contender, Lock};
-use crate::measure::resident_bytes;
+use crate::measure::proportional_bytes_of;
 use crate::report::{Bound, Row};
 
 /// The option that makes this program the child.
@@ -106,7 +106,7 @@ impl Line {
         lock: &Lock,
         session: &Arc<Session>,
     ) -> Result<Self> {
-        let before = resident_bytes()?;
+        let before = proportional_bytes_of("self")?;
         let mut acquiring = JoinSet::new();
         let mut followers = Vec::new();
         for _ in 0..PARTICIPANTS {
@@ -125,7 +125,7 @@ impl Line {
             Ok((server.counter("zk_watch_count").await? >= watches).then_some(()))
         })
         .await?;
-        let bytes_each = (resident_bytes()? - before) / f64::from(PARTICIPANTS);
+        let bytes_each = (proportional_bytes_of("self")? - before) / f64::from(PARTICIPANTS);
         Ok(Line { acquiring, bytes_each, _followers: followers })
     }
 
