@@ -459,17 +459,27 @@ impl World {
         overdue.map(|(id, _)| *id).collect()
     }
 
+    /// Those of these calls that are open still.
+    fn unanswered(&self, calls: &[CallId]) -> Vec<CallId> {
+        let state = self.state();
+        calls.iter().copied().filter(|call| state.open_calls.contains_key(call)).collect()
+    }
+
     /// Everybody has finished, or never will: lets time pass, and looks at what is left.
     async fn end(&self, nemesis: &Nemesis) {
-        let open = self.overdue();
         let timeout = Duration::from_millis(self.plan.session_timeout_ms);
-        // For everything that takes a session's end, and for empty containers.
-        tokio::time::sleep(timeout * 2 + Duration::from_secs(3)).await;
-        // In a long run an application may have a call open when its time is over. The call is not blocked
-        // if it is answered in the time since.
-        let state = self.state();
-        let blocked = open.into_iter().filter(|call| state.open_calls.contains_key(call)).collect();
-        drop(state);
+        let mut open = self.overdue();
+        let blocked = loop {
+            // For everything that takes a session's end, and for empty containers.
+            tokio::time::sleep(timeout * 2 + Duration::from_secs(3)).await;
+            // In a long run an application may have a call open when its time is over. The call is not blocked
+            // if it is answered in the time since, or if others are: it may stand in line behind them.
+            let unanswered = self.unanswered(&open);
+            if unanswered.is_empty() || unanswered.len() == open.len() {
+                break unanswered;
+            }
+            open = unanswered;
+        };
         let znodes = self.network.truth(left);
         let watches = nemesis.watches();
         self.recorder.note(What::Final { znodes, blocked, watches });

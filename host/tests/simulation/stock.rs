@@ -321,6 +321,26 @@ fn a_call_is_no_broken_promise_while_its_caller_has_not_given_up() {
     }
 }
 
+/// Found by seed 60,082,963 of `multi-lock`: when the run is over, several stand in line, each for longer than a
+/// run waits for a call that nobody answers.
+#[test]
+fn who_stands_in_line_while_those_ahead_are_answered_is_not_blocked() {
+    let in_line = r#"
+        [[applications]]
+        host = 0
+        steps = [
+            { rest = { ms = 99900 } },
+            { call = { operation = "acquire" } },
+            { work = { ms = 6000 } },
+            { call = { operation = "release" } },
+        ]
+    "#;
+    let scenario = format!("seed = 1\nhosts = 1\nsession-timeout-ms = 2000\n{}", in_line.repeat(4));
+    let verdict = played("lock", &scenario);
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.tally.grants, 4, "{:?}", verdict.tally);
+}
+
 /// Found by seed 30,042,516: a reply, and no new connection, tells a host that its session has expired. The
 /// session is over with that reply, and a host call that waits for contact has an end.
 #[test]
