@@ -11,14 +11,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::dependence::Dependence;
 use super::lease::{Lease, OpenCall};
-use super::lines::{Happening, ticks};
+use super::lines::{Happening, Line, ticks};
 use super::problem::{Operation, Problem};
 use crate::clock::Boottime;
 use crate::config::spell_duration;
@@ -270,7 +269,7 @@ impl Drop for Entered {
 /// The stream that an app follows its participant on, and that keeps it.
 #[derive(Debug)]
 pub(super) struct Stream {
-    pub(super) lines: mpsc::Sender<Bytes>,
+    pub(super) lines: mpsc::Sender<Line>,
     /// How often the stream says that it is alive.
     pub(super) alive: Duration,
     /// How long the app may leave it unread.
@@ -358,7 +357,7 @@ async fn until_spent(attendance: &Attendance) {
 /// long as its app may rely on what it was told, unless the app has given back what it held.
 async fn until_unkept(
     attendance: &Attendance,
-    listening: Option<&mpsc::Sender<Bytes>>,
+    listening: Option<&mpsc::Sender<Line>>,
     is_stopping: bool,
 ) -> &'static str {
     // What is rare is boxed: a future has room for every branch.
@@ -532,7 +531,7 @@ impl<'a> Teller<'a> {
                 self.since = Instant::now();
                 let deadline = || self.attendance.deadline(&participant.presence());
                 if let Some(happening) = happening.told_now(deadline) {
-                    place.send(happening.line(recipe, participant.id()));
+                    place.send(Box::new(happening.line(recipe, participant.id())));
                 }
             }
             Ok(Err(_closed)) => self.give_up(CLOSED),

@@ -14,7 +14,7 @@ use super::body::Asked;
 use super::caller::Caller;
 use super::connection::LAST_WORDS;
 use super::desk::{Desk, may_see};
-use super::lines::{Happening, StreamOptions, lines, ticks};
+use super::lines::{Happening, Line, StreamOptions, lines, ticks};
 use super::problem::Problem;
 use super::routes::only;
 use crate::logbook::Logbook;
@@ -35,7 +35,7 @@ pub(super) async fn of_participant(
     Ok(response)
 }
 
-async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>, alive: Duration) {
+async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Line>, alive: Duration) {
     let Member { presence, recipe, .. } = &*member;
     let mut follower = presence.follow();
     let session = format!("{:#x}", presence.session());
@@ -51,7 +51,7 @@ async fn follow(desk: Arc<Desk>, member: Arc<Member>, lines: mpsc::Sender<Bytes>
             place = lines.reserve(), if next.is_some() => {
                 let (Ok(place), Some(happening)) = (place, next.take()) else { return };
                 if let Some(happening) = happening.told_now(|| desk.deadline(presence)) {
-                    place.send(happening.line(recipe, presence.id()));
+                    place.send(Box::new(happening.line(recipe, presence.id())));
                 }
             }
             // Ahead of the notices: one that reads slowly is to learn what was dropped, and the deadline.
@@ -112,7 +112,7 @@ async fn follow_all(
     mut told: broadcast::Receiver<Told>,
     caller: &Caller,
     alive: Duration,
-    lines: &mpsc::Sender<Bytes>,
+    lines: &mpsc::Sender<Line>,
 ) {
     let mut alive = ticks(alive);
     let mut dropped = 0;
@@ -134,7 +134,7 @@ async fn follow_all(
             },
             () = until_all_ended(desk) => return,
         };
-        if lines.send(line).await.is_err() {
+        if lines.send(Box::new(line)).await.is_err() {
             return;
         }
     }
@@ -187,10 +187,10 @@ pub(super) async fn log(
     Ok(response)
 }
 
-async fn read_log(desk: &Desk, options: &LogOptions, lines: &mpsc::Sender<Bytes>) {
+async fn read_log(desk: &Desk, options: &LogOptions, lines: &mpsc::Sender<Line>) {
     let (last, mut next) = desk.logbook.read(options.lines);
     for line in last {
-        if lines.send(line).await.is_err() {
+        if lines.send(Box::new(line)).await.is_err() {
             return;
         }
     }
@@ -207,7 +207,7 @@ async fn read_log(desk: &Desk, options: &LogOptions, lines: &mpsc::Sender<Bytes>
             },
             () = until_all_ended(desk) => return,
         };
-        if lines.send(line).await.is_err() {
+        if lines.send(Box::new(line)).await.is_err() {
             return;
         }
     }

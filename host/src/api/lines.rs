@@ -187,8 +187,12 @@ pub(crate) fn answer_line(
     Happening::answered(value, goes_on).with("operation", operation).line(recipe, participant)
 }
 
+/// A line on its way to its connection. Boxed, because a channel of tokio's sets room for 32 of them aside,
+/// whatever its bound, and most streams are hardly told anything.
+pub(super) type Line = Box<Bytes>;
+
 /// The lines of an answer, as they come. One waits beside those that the connection has taken.
-pub(super) fn lines() -> (mpsc::Sender<Bytes>, Response) {
+pub(super) fn lines() -> (mpsc::Sender<Line>, Response) {
     let (sender, receiver) = mpsc::channel(1);
     let mut response = Response::new(Body::new(Lines(receiver)));
     let headers = response.headers_mut();
@@ -199,7 +203,7 @@ pub(super) fn lines() -> (mpsc::Sender<Bytes>, Response) {
 }
 
 /// The body of such an answer.
-struct Lines(mpsc::Receiver<Bytes>);
+struct Lines(mpsc::Receiver<Line>);
 
 impl http_body::Body for Lines {
     type Data = Bytes;
@@ -209,6 +213,6 @@ impl http_body::Body for Lines {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.0.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(line))))
+        self.0.poll_recv(context).map(|line| line.map(|line| Ok(Frame::data(*line))))
     }
 }
