@@ -20,12 +20,20 @@ pub(super) struct Executor {
 
 #[derive(Default)]
 struct State {
-    /// A task is taken out while it is polled.
-    tasks: BTreeMap<u64, BoxFuture<'static, ()>>,
+    tasks: BTreeMap<u64, Task>,
     next: u64,
     ready: BTreeSet<u64>,
-    /// Of the task that polls the executor.
+    /// Whether the future that [`Executor::run`] was given is to be polled.
+    is_main_ready: bool,
+    /// Of the task that polls the executor. None while it does: it goes round until nothing is ready.
     waker: Option<Waker>,
+}
+
+struct Task {
+    /// Taken out while it is polled.
+    future: Option<BoxFuture<'static, ()>>,
+    /// The same for every poll, so that what waits with it need not take a new one.
+    waker: Waker,
 }
 
 impl Executor {
@@ -37,13 +45,21 @@ impl Executor {
     pub(super) async fn run<T>(&self, main: impl Future<Output = T>) -> T {
         // The runtime's way of making a task give way would only make this one go round and round.
         let mut main = Box::pin(tokio::task::unconstrained(main));
+        let waker = self.waker_of(Who::Main);
+        self.state().is_main_ready = true;
         let outcome = std::future::poll_fn(|context| {
-            self.state().waker = Some(context.waker().clone());
+            self.state().waker = None;
+            let mut own_context = Context::from_waker(&waker);
             loop {
-                if let Poll::Ready(outcome) = main.as_mut().poll(context) {
+                let is_main_ready = std::mem::take(&mut self.state().is_main_ready);
+                if is_main_ready && let Poll::Ready(outcome) = main.as_mut().poll(&mut own_context)
+                {
                     return Poll::Ready(outcome);
                 }
-                if !self.poll_round() {
+                self.poll_round();
+                let mut state = self.state();
+                if state.ready.is_empty() && !state.is_main_ready {
+                    state.waker = Some(context.waker().clone());
                     return Poll::Pending;
                 }
             }
@@ -51,17 +67,23 @@ impl Executor {
         outcome.await
     }
 
-    /// Polls every task that is ready, once. False if none is.
-    fn poll_round(&self) -> bool {
+    /// Polls every task that is ready, once.
+    fn poll_round(&self) {
         let round = std::mem::take(&mut self.state().ready);
-        for id in &round {
-            let Some(mut task) = self.state().tasks.remove(id) else { continue };
-            let waker = Waker::from(Arc::new(TaskWaker { id: *id, executor: self.clone() }));
-            if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
-                self.state().tasks.insert(*id, task);
+        for id in round {
+            let Some((mut future, waker)) = self.state().take(id) else { continue };
+            let is_over = future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready();
+            let mut state = self.state();
+            if is_over {
+                state.tasks.remove(&id);
+            } else if let Some(task) = state.tasks.get_mut(&id) {
+                task.future = Some(future);
             }
         }
-        !round.is_empty()
+    }
+
+    fn waker_of(&self, who: Who) -> Waker {
+        Waker::from(Arc::new(TaskWaker { who, executor: self.clone() }))
     }
 
     /// Ends all tasks where they are.
@@ -78,7 +100,8 @@ impl Spawn for Executor {
         let mut state = self.state();
         let id = state.next;
         state.next += 1;
-        state.tasks.insert(id, task);
+        let waker = self.waker_of(Who::Task(id));
+        state.tasks.insert(id, Task { future: Some(task), waker });
         state.ready.insert(id);
         let waker = state.waker.clone();
         drop(state);
@@ -92,17 +115,40 @@ impl std::fmt::Debug for Executor {
     }
 }
 
-/// Wakes a task of the executor.
+impl State {
+    /// A task's future, until it has been polled.
+    fn take(&mut self, id: u64) -> Option<(BoxFuture<'static, ()>, Waker)> {
+        let task = self.tasks.get_mut(&id)?;
+        Some((task.future.take()?, task.waker.clone()))
+    }
+}
+
+/// Whom a waker wakes.
+enum Who {
+    /// The future that [`Executor::run`] was given.
+    Main,
+    Task(u64),
+}
+
 struct TaskWaker {
-    id: u64,
+    who: Who,
     executor: Executor,
 }
 
 impl Wake for TaskWaker {
     fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
         let mut state = self.executor.state();
-        state.ready.insert(self.id);
-        let waker = state.waker.clone();
+        match self.who {
+            Who::Main => state.is_main_ready = true,
+            Who::Task(id) => {
+                state.ready.insert(id);
+            }
+        }
+        let waker = state.waker.take();
         drop(state);
         waker.into_iter().for_each(Waker::wake);
     }
