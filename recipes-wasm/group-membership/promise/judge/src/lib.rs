@@ -7,7 +7,7 @@
 //! | G3 | `following` | who follows the group is not told of its newest change, or who waits for one waits on |
 //! | G4 | `places` | who joined has no znode of its own by that name, created for it; who left has one, or who gave up |
 //! | G5 | `places` | an update that is acknowledged is not what the member says at the revision it was told |
-//! | G6 | `following`, `wrongs` | a name is free and who waits for it goes on waiting, or a call is refused and neither a fault nor the caller is the reason, or one with wrong arguments is not refused |
+//! | G6 | `following`, `wrongs` | a name is free and who waits for it goes on waiting, or a call is refused and neither a fault, nor the caller, nor a group that changes during each look is the reason, or one with wrong arguments is not refused |
 //! | H1 | `polling` | a participant asks the ensemble again and again |
 //!
 //! The ensemble's own log says who is a member: who has an ephemeral znode in the directory.
@@ -55,7 +55,7 @@ impl Judge for MembershipJudge {
         (
             "G6",
             "a name that is free goes to who waits for it, and a call is refused where it is wrong, \
-             or by a fault",
+             by a fault, or where the group changes during each look",
         ),
         ("H1", "nobody asks again and again"),
     ];

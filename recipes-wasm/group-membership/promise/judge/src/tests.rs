@@ -375,6 +375,19 @@ fn g6_a_call_that_is_refused_without_a_fault_is_rejected() {
     }
 }
 
+#[test]
+fn g6_a_view_may_be_refused_of_a_group_that_changes_during_each_look() {
+    for (changes, is_good) in [(16, true), (15, false)] {
+        let mut story = one();
+        story.invoke(2, "members");
+        for _ in 0..changes {
+            story.say(1, "a", "y");
+        }
+        story.answer_error(2, json!({ "other": "/: changed during each of 16 looks" }));
+        if is_good { check_good(&story) } else { check(&story, "G6") }
+    }
+}
+
 fn invalid(story: &mut Story, who: ParticipantId) -> &mut Story {
     story.answer(who, Outcome::Err { value: json!({ "invalid": "so" }), holds: false })
 }

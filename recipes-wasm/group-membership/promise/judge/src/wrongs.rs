@@ -1,20 +1,26 @@
 //! Who is refused for what it asks.
 
-use wok_judge::history::{Change, What};
+use wok_judge::history::{Change, Outcome, What};
 use wok_judge::people::Call;
 use wok_judge::refusals::{self, Standing, is_invalid, is_shown_name, length_of};
 use wok_judge::{Case, Violation, turns};
+
+use crate::group::Group;
+
+/// How often a view is looked for in a group that changes meanwhile.
+const LOOKS: usize = 16;
 
 /// The most bytes of a name, and of what a member says.
 const LONGEST_NAME: usize = 128;
 const LARGEST_DATA: usize = 64 * 1024;
 
 /// G6: a call is refused only if a fault was in its way, its arguments are wrong, its participant is no
-/// member or is one already, or its name is a znode's that is no member's. One with wrong arguments is
-/// refused.
+/// member or is one already, its name is a znode's that is no member's, or the group it is to see changes
+/// during each look. One with wrong arguments is refused.
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
-    let has_reason = |call: &Call<'_>| {
-        is_invalid(call) && (has_wrong_arguments(case, call) || comes_at_a_wrong_time(case, call))
+    let has_reason = |call: &Call<'_>| match is_invalid(call) {
+        true => has_wrong_arguments(case, call) || comes_at_a_wrong_time(case, call),
+        false => sees_no_group_at_rest(case, call),
     };
     turns::check_refusals_but(case, id, has_reason, found);
     refusals::check_answered(case, id, |call| has_wrong_arguments(case, call), found);
@@ -41,6 +47,17 @@ fn comes_at_a_wrong_time(case: &Case<'_>, call: &Call<'_>) -> bool {
         "update" | "leave" => standing().may_lack,
         _ => false,
     }
+}
+
+/// Whether it is refused a view, and the group may have changed during each look.
+fn sees_no_group_at_rest(case: &Case<'_>, call: &Call<'_>) -> bool {
+    let (Some((answered, Outcome::Err { value, .. })), Some(person), "members") =
+        (call.answered, case.people.person(call.who), call.operation)
+    else {
+        return false;
+    };
+    let changes = || Group::of(case.history, person.mount).changes(call.invoked.at, answered.at);
+    value.get("other").is_some() && changes() >= LOOKS
 }
 
 /// Whether a znode had the name at some moment of the call that goes with nobody.

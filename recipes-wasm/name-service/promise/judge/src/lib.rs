@@ -6,7 +6,7 @@
 //! | N2 | `views` | a revision that somebody is told never was one, or is older than one that the participant knew when it asked, or news that is told is not newer than the news before |
 //! | N3 | `following` | who follows a name is not told of its newest change, or who waits for one waits on |
 //! | N4 | `places` | who registered has no instance of its own, made for it and saying what it was given; who deregistered has one, or who gave up |
-//! | N5 | `wrongs` | a call is refused and neither a fault nor the caller is the reason, or one with wrong arguments is not refused |
+//! | N5 | `wrongs` | a call is refused and neither a fault, nor the caller, nor a name that changes during each look is the reason, or one with wrong arguments is not refused |
 //! | N6 | `departures` | the znode of an instance that has ended, or whose host was killed, outlives its session's timeout, rounded up to a tick. So by N1 it is resolved no more after that, and by N3 those who follow are told |
 //! | H1 | `polling` | a participant asks the ensemble again and again |
 //!
@@ -56,7 +56,8 @@ impl Judge for NamesJudge {
         ("N4", "who registers has an instance that was made for it, and nobody else has one"),
         (
             "N5",
-            "a call is refused where it is wrong, and otherwise only where a fault was in its way",
+            "a call is refused where it is wrong, and otherwise only where a fault was in its way, or \
+             where the name changes during each look",
         ),
         (
             "N6",

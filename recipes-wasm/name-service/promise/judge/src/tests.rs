@@ -322,6 +322,22 @@ fn n5_a_call_that_is_refused_without_a_fault_is_rejected() {
     }
 }
 
+#[test]
+fn n5_instances_that_change_during_each_look_may_be_refused() {
+    for (changes, is_good) in [(16, true), (15, false)] {
+        let mut story = one();
+        story.ask_web(3, "resolve");
+        for change in 0..changes {
+            match change % 2 {
+                0 => story.come(2, "b"),
+                _ => story.go(2, "b"),
+            };
+        }
+        story.answer_error(3, json!({ "other": "/web: changed during each of 16 looks" }));
+        if is_good { check_good(&story) } else { check(&story, "N5") }
+    }
+}
+
 fn invalid(story: &mut Story, who: ParticipantId) -> &mut Story {
     story.answer(who, Outcome::Err { value: json!({ "invalid": "so" }), holds: false })
 }

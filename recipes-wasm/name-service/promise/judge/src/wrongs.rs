@@ -8,7 +8,11 @@ use wok_judge::people::Call;
 use wok_judge::refusals::{self, Standing, is_invalid, is_shown_name};
 use wok_judge::{Case, Violation, turns};
 
+use crate::service::Service;
 use crate::views::spelled;
+
+/// How often the instances of a name are looked for that change meanwhile.
+const LOOKS: usize = 16;
 
 /// The most bytes of a name, of a key, and of all that an instance says.
 const LONGEST: usize = 128;
@@ -18,11 +22,15 @@ const LARGEST: usize = 16 * 1024;
 const MOST_FOLLOWED: usize = 16;
 
 /// N5: a call is refused only if a fault was in its way, its arguments are wrong, its participant has no
-/// instance or has one already, or follows as many names as it may. One with wrong arguments is refused.
+/// instance or has one already, it follows as many names as it may, or the instances it is to see change
+/// during each look. One with wrong arguments is refused.
 pub(super) fn check(case: &Case<'_>, id: &'static str, found: &mut Vec<Violation>) {
     let has_reason = |call: &Call<'_>| match is_invalid(call) {
         true => has_wrong_arguments(case, call) || comes_at_a_wrong_time(case, call),
-        false => is_over_limit(call) && may_follow_the_most(case, call),
+        false => {
+            is_over_limit(call) && may_follow_the_most(case, call)
+                || sees_no_name_at_rest(case, call)
+        }
     };
     turns::check_refusals_but(case, id, has_reason, found);
     refusals::check_answered(case, id, |call| has_wrong_arguments(case, call), found);
@@ -68,6 +76,18 @@ fn comes_at_a_wrong_time(case: &Case<'_>, call: &Call<'_>) -> bool {
         "deregister" => standing().may_lack,
         _ => false,
     }
+}
+
+/// Whether it is refused the instances of a name, and they may have changed during each look.
+fn sees_no_name_at_rest(case: &Case<'_>, call: &Call<'_>) -> bool {
+    let (Some((answered, Outcome::Err { value, .. })), Some(person), Some(name), "resolve") =
+        (call.answered, case.people.person(call.who), name(case, call), call.operation)
+    else {
+        return false;
+    };
+    let directory = format!("{}/{name}", person.mount);
+    let changes = || Service::of(case.history, &directory).changes(call.invoked.at, answered.at);
+    value.get("other").is_some() && changes() >= LOOKS
 }
 
 fn is_over_limit(call: &Call<'_>) -> bool {
