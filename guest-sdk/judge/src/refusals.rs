@@ -36,6 +36,24 @@ pub fn is_invalid(call: &Call<'_>) -> bool {
     matches!(call.answered, Some((_, Outcome::Err { value, .. })) if value.get("invalid").is_some())
 }
 
+/// How often `snapshot` of the SDK looks at a directory that changes meanwhile, before it is refused.
+const LOOKS: usize = 16;
+
+/// Whether the call was answered `other`, and what it was to read may have changed during each look of the
+/// SDK's `snapshot`. `changes` counts the changes between two entries of the history, and is asked only of a
+/// call that was so answered.
+pub fn met_a_change_at_each_look(
+    call: &Call<'_>,
+    changes: impl FnOnce(usize, usize) -> usize,
+) -> bool {
+    match call.answered {
+        Some((answered, Outcome::Err { value, .. })) if value.get("other").is_some() => {
+            changes(call.invoked.at, answered.at) >= LOOKS
+        }
+        _ => false,
+    }
+}
+
 /// A call that is to be refused whatever happens is answered no value.
 pub fn check_answered(
     case: &Case<'_>,

@@ -1,14 +1,11 @@
 //! Who is refused for what it asks.
 
-use wok_judge::history::{Change, Outcome, What};
+use wok_judge::history::{Change, What};
 use wok_judge::people::Call;
 use wok_judge::refusals::{self, Standing, is_invalid, is_shown_name, length_of};
 use wok_judge::{Case, Violation, turns};
 
 use crate::group::Group;
-
-/// How often a view is looked for in a group that changes meanwhile.
-const LOOKS: usize = 16;
 
 /// The most bytes of a name, and of what a member says.
 const LONGEST_NAME: usize = 128;
@@ -51,13 +48,12 @@ fn comes_at_a_wrong_time(case: &Case<'_>, call: &Call<'_>) -> bool {
 
 /// Whether it is refused a view, and the group may have changed during each look.
 fn sees_no_group_at_rest(case: &Case<'_>, call: &Call<'_>) -> bool {
-    let (Some((answered, Outcome::Err { value, .. })), Some(person), "members") =
-        (call.answered, case.people.person(call.who), call.operation)
-    else {
+    let (Some(person), "members") = (case.people.person(call.who), call.operation) else {
         return false;
     };
-    let changes = || Group::of(case.history, person.mount).changes(call.invoked.at, answered.at);
-    value.get("other").is_some() && changes() >= LOOKS
+    refusals::met_a_change_at_each_look(call, |from, until| {
+        Group::of(case.history, person.mount).changes(from, until)
+    })
 }
 
 /// Whether a znode had the name at some moment of the call that goes with nobody.

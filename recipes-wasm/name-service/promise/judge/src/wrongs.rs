@@ -11,9 +11,6 @@ use wok_judge::{Case, Violation, turns};
 use crate::service::Service;
 use crate::views::spelled;
 
-/// How often the instances of a name are looked for that change meanwhile.
-const LOOKS: usize = 16;
-
 /// The most bytes of a name, of a key, and of all that an instance says.
 const LONGEST: usize = 128;
 const LARGEST: usize = 16 * 1024;
@@ -80,14 +77,15 @@ fn comes_at_a_wrong_time(case: &Case<'_>, call: &Call<'_>) -> bool {
 
 /// Whether it is refused the instances of a name, and they may have changed during each look.
 fn sees_no_name_at_rest(case: &Case<'_>, call: &Call<'_>) -> bool {
-    let (Some((answered, Outcome::Err { value, .. })), Some(person), Some(name), "resolve") =
-        (call.answered, case.people.person(call.who), name(case, call), call.operation)
+    let (Some(person), Some(name), "resolve") =
+        (case.people.person(call.who), name(case, call), call.operation)
     else {
         return false;
     };
     let directory = format!("{}/{name}", person.mount);
-    let changes = || Service::of(case.history, &directory).changes(call.invoked.at, answered.at);
-    value.get("other").is_some() && changes() >= LOOKS
+    refusals::met_a_change_at_each_look(call, |from, until| {
+        Service::of(case.history, &directory).changes(from, until)
+    })
 }
 
 fn is_over_limit(call: &Call<'_>) -> bool {
