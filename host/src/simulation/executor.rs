@@ -101,11 +101,9 @@ impl Spawn for Executor {
         let id = state.next;
         state.next += 1;
         let waker = self.waker_of(Who::Task(id));
-        state.tasks.insert(id, Task { future: Some(task), waker });
-        state.ready.insert(id);
-        let waker = state.waker.clone();
+        state.tasks.insert(id, Task { future: Some(task), waker: waker.clone() });
         drop(state);
-        waker.into_iter().for_each(Waker::wake);
+        waker.wake();
     }
 }
 

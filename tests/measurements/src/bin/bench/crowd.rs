@@ -121,7 +121,8 @@ pub(crate) fn measure(who: &str, address: &str) -> Result<()> {
 
 /// What is measured while a crowd forms.
 struct Figures {
-    resident: f64,
+    /// The process's proportional share, in bytes.
+    memory: f64,
     cpu: Duration,
     start: Instant,
 }
@@ -129,7 +130,7 @@ struct Figures {
 impl Figures {
     fn start() -> Result<Self> {
         Ok(Figures {
-            resident: proportional_bytes_of("self")?,
+            memory: proportional_bytes_of("self")?,
             cpu: cpu_time(),
             start: Instant::now(),
         })
@@ -143,7 +144,7 @@ impl Figures {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         let (seconds, cpu) = (self.start.elapsed().as_secs_f64(), cpu_time());
-        let each = (proportional_bytes_of("self")? - self.resident) / f64::from(PARTICIPANTS);
+        let each = (proportional_bytes_of("self")? - self.memory) / f64::from(PARTICIPANTS);
         let (waiting, before) = (Instant::now(), cpu_time());
         // tidy: the window that is measured.
         tokio::time::sleep(WAITING).await;
