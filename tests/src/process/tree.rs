@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use anyhow::{Context, Result};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 pub(super) const VARIABLE: &str = "WOK_TESTS_MARK";
 
@@ -27,6 +28,15 @@ pub(super) fn marked(mark: &str) -> BTreeSet<u32> {
 /// Whether there is a process with that id, a zombie included.
 pub fn is_there(process: u32) -> bool {
     Path::new(&format!("/proc/{process}")).exists()
+}
+
+/// Signals a process that is known to live, so that its id is not another's.
+///
+/// # Errors
+/// If it has ended.
+pub fn signal(process: u32, signal: Signal) -> Result<()> {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw).context("a process id")?;
+    kill_process(pid, signal).with_context(|| format!("signal process {process}"))
 }
 
 fn has_variable(process: u32, wanted: &str) -> bool {

@@ -8,13 +8,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::options::Options;
 use super::site::{Membership, Site};
 use crate::patience::{eventually, within};
+use crate::process::{self, Signal};
 use crate::{launch, network};
 
 /// How often a standalone server is started anew because another process took its port.
@@ -203,8 +203,7 @@ impl Server {
         // The child is held, so its id cannot become another's.
         let child = self.child();
         let child = child.as_ref().context("the server does not run")?;
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        kill_process(pid.context("a process id")?, signal).context("signal the server")
+        process::signal(child.id(), signal).context("signal the server")
     }
 
     /// Waits until the server serves clients.

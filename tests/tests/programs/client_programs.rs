@@ -14,7 +14,7 @@ use wok_tests::admin::Admin;
 use wok_tests::api::{Serving, Setting, serve, serve_as};
 use wok_tests::guide::play_example;
 use wok_tests::patience::eventually;
-use wok_tests::process::{Program, Running, Signal};
+use wok_tests::process::{self, Program, Running, Signal};
 use wok_tests::zookeeper;
 
 const RECIPES: &str = "[recipes.orders]\nmodule = \"lock\"\nmount = \"/locks/orders\"\n\n\
@@ -254,7 +254,7 @@ async fn told_to_end(server: &str, command: &str, log: &Path, meanwhile: Meanwhi
         let steps = lines()?.len();
         // Between two steps, so that none was allowed before and is printed after.
         eventually("one more step", async || Ok((lines()?.len() > steps).then_some(()))).await?;
-        first.signal(Signal::STOP)?;
+        first.signal(Signal::STOP).with_context(|| format!("{:?}", lines()))?;
     }
     stopped.daemon.signal(Signal::TERM)?;
     let later = eventually("a step of the next holder", async || {
@@ -263,7 +263,7 @@ async fn told_to_end(server: &str, command: &str, log: &Path, meanwhile: Meanwhi
     })
     .await?;
     if meanwhile == Meanwhile::ItIsStopped {
-        first.signal(Signal::CONT)?;
+        first.signal(Signal::CONT).with_context(|| format!("{:?}", lines()))?;
     }
     let ended = first.exit().await?;
     let lines = lines()?;
@@ -438,11 +438,8 @@ async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost(
 }
 
 /// Signals all processes of a script.
-async fn signal_tree(script: &Running, signal: &str) -> Result<()> {
-    let pids = script.tree().into_iter().map(|pid| pid.to_string());
-    let sent = Program::new("kill").arg(signal).args(pids).run().await?;
-    ensure!(sent.code() == Some(0), "{sent:?}");
-    Ok(())
+fn signal_tree(script: &Running, signal: Signal) -> Result<()> {
+    script.tree().into_iter().try_for_each(|process| process::signal(process, signal))
 }
 
 #[tokio::test]
@@ -461,12 +458,12 @@ async fn a_part_of_a_script_is_not_begun_without_its_script_or_after_its_deadlin
         // It waits for the answer to its join. Its turn comes when nobody is there to look.
         match signal {
             Signal::KILL => script.signal(signal)?,
-            _ => signal_tree(&script, "-STOP").await?,
+            _ => signal_tree(&script, signal)?,
         }
         drop(holder);
         admin.wait_children(&line, "nobody in line", <[_]>::is_empty).await?;
         if signal == Signal::STOP {
-            signal_tree(&script, "-CONT").await?;
+            signal_tree(&script, Signal::CONT)?;
             script.wait_for_text("code 76").await?;
         }
         script.tree_gone().await?;

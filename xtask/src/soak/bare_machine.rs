@@ -37,12 +37,13 @@ const TOOLCHAIN: &str = "opt/rust";
 const CLONE: &str = "root/wok";
 const PATH: &str = "/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Gives the new root its own mounts and process numbers; all of them end with this program. The
-/// new root is mounted on itself, because a program that makes a name space of mounts in it expects
-/// that of a root. The inner shell stays as process 1, so that orphans are reaped as on a real
-/// machine.
+/// Gives the new root its own mounts and process numbers; all of them end with this program. It is
+/// made the root of those mounts, and not of the process alone: a process with a root of its own
+/// (`chroot`) may make no namespace of users. The inner shell stays as process 1, so that orphans are
+/// reaped as on a real machine.
 const ENTER: &str = r#"mount --bind "$1" "$1" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" &&
-root="$1" && shift && exec chroot "$root" sh -c 'cd "/$1" && shift && "$@"; exit "$?"' sh "$@""#;
+cd "$1" && shift && pivot_root . mnt &&
+exec sh -c 'umount --lazy /mnt && cd "/$1" && shift && "$@"; exit "$?"' sh "$@""#;
 
 /// Plays the part and gives its figures.
 pub(super) fn play() -> Result<Vec<String>> {

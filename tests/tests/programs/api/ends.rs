@@ -9,7 +9,7 @@ use wok::clock::Boottime;
 use wok_tests::admin::Admin;
 use wok_tests::api::{Client, Events, Setting, serve, serve_by_way_of};
 use wok_tests::patience::eventually;
-use wok_tests::process::{Program, Running, Signal};
+use wok_tests::process::{self, Program, Running, Signal};
 use wok_tests::zookeeper;
 
 use super::{LOCK, holding};
@@ -107,7 +107,7 @@ async fn the_dead_end_and_nobody_else() -> Result<()> {
     assert_eq!(apps(&client).await?, left);
     // The child lives, and has the connection; that keeps nothing.
     assert!(std::path::Path::new(&format!("/proc/{child}")).exists(), "the child is gone");
-    Program::new("kill").arg(&child).run().await?;
+    process::signal(child.parse()?, Signal::TERM)?;
     for (name, events) in &mut streams {
         let line = events.until("alive").await.map_err(|error| error.context(name.clone()))?;
         assert_eq!(line["dropped"], Value::Null, "{name}");
@@ -280,7 +280,7 @@ async fn a_daemon_that_cannot_see_its_apps_goes_by_their_connections_and_leases(
     assert!(now_ms() >= told, "the next one holds at {}, and the app may until {told}", now_ms());
     // All that time the child has kept what its parent had joined.
     assert_eq!(apps(&client).await?, ["next", "parent"]);
-    Program::new("kill").arg(&child).run().await?;
+    process::signal(child.parse()?, Signal::TERM)?;
     eventually("the child's connection to end", async || {
         Ok((apps(&client).await? == ["next"]).then_some(()))
     })
