@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -152,6 +153,12 @@ impl Attendance {
     pub(super) fn end_as_problem(&self, operation: Operation) -> Problem {
         let standing = self.participant.presence().standing();
         Problem::ended(standing.ending.as_ref(), self.why().as_deref(), operation)
+    }
+
+    /// Whether a module's error says no more than that its participant leaves, and so withdraws what was
+    /// under way: the reason for that is told in its place.
+    pub(super) fn is_withdrawn(&self, error: &Value) -> bool {
+        error.as_str() == Some("cancelled") && self.leaving.is_cancelled()
     }
 
     /// Until when it may be told that what is held can be relied on: not for longer than its lease runs, and
@@ -335,7 +342,7 @@ pub(super) async fn attend(attending: Box<Attending>) {
                 match teller.tell_answer(operation, answer) {
                     Answered::Leave(why) => attendance.end(why),
                     Answered::Well if is_idle => teller.tell_notice(&Notice::Idle),
-                    Answered::Well => {}
+                    Answered::Well | Answered::Withdrawn => {}
                 }
             }
         }
@@ -412,6 +419,8 @@ enum Answered {
     Well,
     /// In vain: the participant has to leave, for this reason.
     Leave(String),
+    /// In vain, as the participant leaves already.
+    Withdrawn,
 }
 
 /// Tells the stream, if there is one, in the order in which things happened.
@@ -484,6 +493,10 @@ impl<'a> Teller<'a> {
         let (happening, answered) = match answer {
             Ok(Answer { value: Ok(value), watches, .. }) => {
                 (Happening::answered(value, watches), Answered::Well)
+            }
+            // Its end is told next, and why it leaves.
+            Ok(Answer { value: Err(error), .. }) if self.attendance.is_withdrawn(&error) => {
+                return Answered::Withdrawn;
             }
             Ok(Answer { value: Err(error), .. }) => {
                 let why = format!(

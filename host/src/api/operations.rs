@@ -122,7 +122,7 @@ pub(super) async fn unanswered(error: &CallError, attendance: &Attendance) -> Pr
 
 /// What a module's error is to its caller: the end of the participant, if that is why it was withdrawn.
 pub(super) fn refusal(error: &Value, attendance: &Attendance) -> Problem {
-    match error.as_str() == Some("cancelled") && attendance.leaving.is_cancelled() {
+    match attendance.is_withdrawn(error) {
         true => attendance.end_as_problem(Operation::UnderWay),
         false => Problem::refused(error),
     }

@@ -10,6 +10,7 @@ use wok_tests::admin::Admin;
 use wok_tests::api::{Client, Events, Setting, serve, serve_by_way_of};
 use wok_tests::patience::eventually;
 use wok_tests::process::{self, Program, Running, Signal};
+use wok_tests::proxy::{Direction, Proxy};
 use wok_tests::zookeeper;
 
 use super::{LOCK, holding};
@@ -472,6 +473,32 @@ async fn a_daemon_that_stops_keeps_what_an_app_without_a_stream_was_told() -> Re
     admin.wait_gone(&path).await?;
     let (gone, told) = (now_ms(), deadline(&renewed)?);
     assert!(gone >= told, "gone at {gone}, and the app may rely on it until {told}");
+    assert_eq!(serving.daemon.ended().await?.code(), Some(0));
+    Ok(())
+}
+
+#[tokio::test]
+async fn who_waits_as_the_daemon_stops_is_told_that_and_not_the_error_of_the_module() -> Result<()>
+{
+    let server = zookeeper::shared().await;
+    let proxy = Proxy::start(server.address())?;
+    let serving = serve(proxy.address(), "", LOCK).await?;
+    let client = serving.client();
+    let _holder = holding(&client).await?;
+    let mut waiter =
+        client.stream("/v1/recipes/orders/join", &json!({ "call": { "acquire": {} } })).await?;
+    waiter.until("waiting").await?;
+    // Its module answers at once. The participant ends later: its place in line cannot be given up now.
+    proxy.stall(Direction::Both);
+    serving.daemon.signal(Signal::TERM)?;
+    let mut told = Vec::new();
+    while let Some(line) = waiter.next().await? {
+        told.push(line);
+    }
+    assert!(told.iter().all(|line| line["event"] != "refused"), "{told:?}");
+    let ended = told.last().context("no event")?;
+    assert_eq!(ended["event"], "ended", "{told:?}");
+    assert!(ended["message"].to_string().contains("the daemon stops"), "{told:?}");
     assert_eq!(serving.daemon.ended().await?.code(), Some(0));
     Ok(())
 }
