@@ -41,6 +41,7 @@
 pub mod clock;
 mod descriptors;
 mod digest;
+mod named_file;
 mod near;
 mod plain_text;
 pub mod tasks;

@@ -1,11 +1,14 @@
 //! Where modules come from: stock recipes built into this binary, and files.
 
 use std::borrow::Cow;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::digest::hex;
+use crate::guest::Module;
+use crate::named_file;
 use crate::near::near;
 
 /// The stock recipes, by name, as the build script found them.
@@ -54,6 +57,14 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
         /// Why.
+        source: std::io::Error,
+    },
+    /// The file is larger than a module may be.
+    #[error("the module {path} is not loaded: {source}; build it for release")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// How large it may be.
         source: std::io::Error,
     },
     /// The module is not the one that was pinned.
@@ -140,5 +151,11 @@ fn find_stock(name: &str) -> Result<&'static [u8], SourceError> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, SourceError> {
-    std::fs::read(path).map_err(|source| SourceError::Unreadable { path: path.to_owned(), source })
+    named_file::read(path, Module::MAX_BYTES).map_err(|source| {
+        let path = path.to_owned();
+        match source.kind() {
+            ErrorKind::FileTooLarge => SourceError::TooLarge { path, source },
+            _ => SourceError::Unreadable { path, source },
+        }
+    })
 }

@@ -1,12 +1,12 @@
 //! What a module is tried by: the judge of its promise, and the workload beside it. `wok test` takes
 //! them, and `wok inspect` names them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::exit::Failure;
 use crate::guest::{CompileCache, Judge, JudgeError, carried_judge};
 use crate::modules::ModuleSource;
+use crate::named_file;
 
 /// The judge that was asked for, or the one that stands beside a module that carries none. None leaves
 /// it to the module.
@@ -30,7 +30,7 @@ pub(super) fn judge(
 
 fn load(path: &Path, cache: &CompileCache) -> Result<Judge, Failure> {
     let name = path.display().to_string();
-    let bytes = fs::read(path)
+    let bytes = named_file::read(path, Judge::MAX_BYTES)
         .map_err(|error| Failure::Config(format!("cannot read the judge {name}: {error}")))?;
     Judge::load(&name, &bytes, cache).map_err(|error| of_judge(&error))
 }

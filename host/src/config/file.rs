@@ -1,14 +1,14 @@
 //! Small files that the configuration names: certificates, keys, credentials.
 
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::report::Report;
 use super::section::Field;
+use crate::named_file;
 
 /// A bundle of every public certificate authority has about 250 KB.
-const MAX_BYTES: u64 = 1024 * 1024;
+const MAX_BYTES: usize = 1 << 20;
 
 /// Who may know what is in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,17 +54,8 @@ enum Exposure {
 
 fn read_text(path: &Path, content: Content) -> Result<(String, Exposure), String> {
     let explain = |error: std::io::Error| error.to_string();
-    // Looked at before it is opened: opening a pipe waits for a writer.
-    if !std::fs::metadata(path).map_err(explain)?.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    let file = std::fs::File::open(path).map_err(explain)?;
-    let mode = file.metadata().map_err(explain)?.permissions().mode();
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(explain)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(format!("it is larger than {} KiB", MAX_BYTES / 1024));
-    }
+    let bytes = named_file::read(path, MAX_BYTES).map_err(explain)?;
+    let mode = std::fs::metadata(path).map_err(explain)?.permissions().mode();
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
     let is_open = content == Content::Secret && mode & 0o004 != 0;
     Ok((text, if is_open { Exposure::Open } else { Exposure::Closed }))

@@ -23,9 +23,6 @@ pub(crate) use bindings::wok::judge::history;
 /// The custom section in which a recipe carries the judge of its promise along.
 const SECTION: &str = "wok:judge";
 
-/// Largest judge: the stock ones have a few hundred thousand bytes.
-const MAX_BYTES: usize = 8 << 20;
-
 /// What one verdict may use: some seconds of an ordinary processor. The stock ones take a thousandth.
 const FUEL: u64 = 2_000_000_000;
 
@@ -87,13 +84,16 @@ pub enum JudgeError {
 }
 
 impl Judge {
+    /// Largest judge: the stock ones have a few hundred thousand bytes.
+    pub(crate) const MAX_BYTES: usize = 8 << 20;
+
     /// Compiles a judge and asks it for its invariants.
     ///
     /// # Errors
     /// The bytes are no judge, or the judge fails at once.
     pub fn load(name: &str, bytes: &[u8], cache: &CompileCache) -> Result<Self, JudgeError> {
         let unfit = |problem: String| JudgeError::Unfit { judge: name.to_owned(), problem };
-        if let Some(problem) = no_component(bytes, MAX_BYTES, "wok build --judge") {
+        if let Some(problem) = no_component(bytes, Self::MAX_BYTES, "wok build --judge") {
             return Err(unfit(problem));
         }
         let engine = engine(cache)?;

@@ -28,9 +28,6 @@ const SERVED: &[&str] = &["0.1.0"];
 /// The package of the contract.
 const CONTRACT: &str = "wok:recipe/";
 
-/// Largest module: compiling takes memory and time in proportion.
-const MAX_BYTES: usize = 32 << 20;
-
 /// A recipe's component, compiled and checked. Clones are the same module.
 #[derive(Clone)]
 pub struct Module {
@@ -80,6 +77,9 @@ pub struct Configuration {
 }
 
 impl Module {
+    /// Largest module: compiling takes memory and time in proportion.
+    pub(crate) const MAX_BYTES: usize = 32 << 20;
+
     /// Compiles and checks a component. Takes up to seconds of processor time where it is not in
     /// the compile cache, so not on a thread that others wait for.
     ///
@@ -259,7 +259,7 @@ struct Loading<'a> {
 
 impl Loading<'_> {
     fn check_binary(&self, bytes: &[u8]) -> Result<(), ModuleError> {
-        match no_component(bytes, MAX_BYTES, "wok build") {
+        match no_component(bytes, Module::MAX_BYTES, "wok build") {
             Some(problem) => Err(self.no_recipe(problem)),
             None => Ok(()),
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use wok::modules::stock_names;
 use wok_tests::guests::{guest, guest_file};
 use wok_tests::process::Program;
@@ -115,6 +116,36 @@ async fn a_module_that_is_not_there_is_named_with_what_there_is() -> Result<()> 
             assert!(ended.stderr.contains(text), "{text:?} is not in {}", ended.stderr);
         }
     }
+    Ok(())
+}
+
+/// A pipe would be waited for, and a device read until the memory is full.
+#[tokio::test]
+async fn a_module_that_is_no_regular_file_is_not_opened() -> Result<()> {
+    let directory = scratch::dir()?;
+    let pipe = directory.path().join("pipe.wasm");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
+    let endless = directory.path().join("endless.wasm");
+    std::os::unix::fs::symlink("/dev/zero", &endless)?;
+    let huge = directory.path().join("huge.wasm");
+    std::fs::File::create(&huge)?.set_len((32 << 20) + 1)?;
+    for (path, told) in [
+        (&pipe, "it is not a regular file"),
+        (&endless, "it is not a regular file"),
+        (&huge, "it is larger than 32 MiB; build it for release"),
+    ] {
+        let call = ["call", "--connect", "127.0.0.1:1", "--mount", "/it"];
+        let inspect = Program::wok()?.arg("inspect").arg(path);
+        for command in [inspect, Program::wok()?.args(call).arg(path).arg("acquire")] {
+            let ended = command.run().await?;
+            assert_eq!(ended.code(), Some(78), "{ended:?}");
+            assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
+        }
+    }
+    let judge = ["test", "lock", "--seeds", "1", "--judge"];
+    let ended = Program::wok()?.args(judge).arg(&pipe).run().await?;
+    assert_eq!(ended.code(), Some(78), "{ended:?}");
+    assert!(ended.stderr.contains("it is not a regular file"), "{}", ended.stderr);
     Ok(())
 }
 
