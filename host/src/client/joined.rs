@@ -20,6 +20,10 @@ use crate::session::Timing;
 /// much earlier than its session would allow, where the daemon falls silent.
 const ALIVE: Duration = Duration::from_millis(500);
 
+/// How long a daemon has at least to say that a participant is ended. The lease of one that was stopped has
+/// passed by the time that the daemon goes on.
+const LAST_WORD: Duration = Duration::from_secs(1);
+
 /// The host's error where there is no place for a request.
 const UNAVAILABLE: &str = "unavailable";
 
@@ -59,6 +63,7 @@ pub struct Joined {
     tenure: Tenure,
     keeping: Keeping,
     timing: Option<Timing>,
+    has_ended: bool,
     _renewing: DropGuard,
 }
 
@@ -99,8 +104,8 @@ impl Client {
         let keeping = if *dependent { Keeping::Daemon } else { Keeping::Nobody };
         let (id, tenure) = (told.text("participant").to_owned(), Tenure::new(sent));
         let renewing = self.renew(&id, &tenure);
-        let client = self.clone();
-        Ok(Joined { client, id, lines, tenure, keeping, timing, _renewing: renewing })
+        let (client, has_ended) = (self.clone(), false);
+        Ok(Joined { client, id, lines, tenure, keeping, timing, has_ended, _renewing: renewing })
     }
 
     /// Renews the lease for as long as the answer is kept. In a task of its own, so that nothing that
@@ -194,6 +199,7 @@ impl Joined {
         if let Some(deadline) = told.deadline_ms() {
             self.tenure.told(deadline);
         }
+        self.has_ended |= matches!(told.event, Event::Ended { .. });
         Ok(Some(told))
     }
 
@@ -208,7 +214,8 @@ impl Joined {
     }
 
     /// Says that nothing depends on the claim, has the participant end, and waits until nothing of it
-    /// is left; or until it is certain to be ended without that, by its lease.
+    /// is left; or until it is certain to be ended without that, by its lease. Of a participant that is known
+    /// to have ended nothing is asked.
     ///
     /// # Errors
     /// The daemon did not say that it is done.
@@ -216,7 +223,10 @@ impl Joined {
     /// # Cancellation
     /// The participant ends nevertheless: its stream is closed.
     pub async fn leave(self) -> Result<(), ClientError> {
-        let Joined { client, id, tenure, keeping, lines, _renewing, .. } = self;
+        if self.has_ended {
+            return Ok(());
+        }
+        let Joined { client, id, tenure, keeping, mut lines, _renewing, .. } = self;
         let leaving = async {
             if keeping == Keeping::Daemon {
                 let path = path(["participants", &id, "dependent"]);
@@ -224,18 +234,32 @@ impl Joined {
             }
             client.command(Method::DELETE, &path(["participants", &id])).await
         };
-        let limit = tenure.lease().remaining();
-        let left = tokio::time::timeout(limit, leaving).await;
-        drop(lines);
-        match left {
+        let limit = tenure.lease().remaining().max(LAST_WORD);
+        match tokio::time::timeout(limit, leaving).await {
             // It has ended by itself.
             Ok(Err(ClientError::Host(error))) if ["not-found", "ended"].contains(&&*error.kind) => {
                 Ok(())
             }
-            Ok(left) => left,
+            Ok(Err(error @ ClientError::Host(_))) => Err(error),
+            // A daemon that ends has told on the stream what became of it.
+            Ok(Err(error)) => match tokio::time::timeout(LAST_WORD, ends(&mut lines)).await {
+                Ok(true) => Ok(()),
+                Ok(false) | Err(_) => Err(error),
+            },
+            Ok(Ok(())) => Ok(()),
             Err(_elapsed) => Err(ClientError::Silent { socket: client.socket().clone(), limit }),
         }
     }
+}
+
+/// Whether what is still told ends with the participant's end.
+async fn ends(lines: &mut Lines) -> bool {
+    while let Ok(Some(line)) = lines.next().await {
+        if Told::read(&line).is_ok_and(|told| matches!(told.event, Event::Ended { .. })) {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]

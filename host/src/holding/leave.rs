@@ -4,7 +4,8 @@ use crate::participant::{Follower, Notice, Participant};
 
 /// Has the participant leave, and tells `observe` what it says until nothing of it is left. Without
 /// contact it cannot leave; once the session may not be believed in any more, nobody waits for that,
-/// for the server ends the session and all that is in its ledger.
+/// for the server ends the session and all that is in its ledger. That is said unless the session is
+/// known to be lost: then its loss has been told.
 ///
 /// # Cancellation
 /// The participant leaves all the same.
@@ -23,7 +24,9 @@ pub async fn leave(
                 None => return,
             },
             () = until_overdue(participant) => {
-                tracing::warn!("no contact with ZooKeeper; what stood in line goes with the session");
+                if !participant.session().is_lost() {
+                    tracing::warn!("no contact with ZooKeeper; what is held or in line goes with the session");
+                }
                 return;
             }
         }

@@ -171,6 +171,8 @@ async fn a_connection_that_falls_silent_ends_the_command_before_the_next_in_line
     scene.handed_over_cleanly().await?;
     let ended = scene.holder.ended().await?;
     assert_eq!(ended.code(), Some(76), "{ended:?}");
+    // The loss has been told, and says it all.
+    assert!(!ended.stderr.contains("goes with the session"), "{}", ended.stderr);
     Ok(())
 }
 

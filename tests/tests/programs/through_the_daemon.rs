@@ -405,7 +405,10 @@ async fn a_daemon_that_is_asked_to_end_stops_the_command_first() -> Result<()> {
     let scene = Scene::set(Waiter::Beside).await?;
     scene.daemon.running.signal(Signal::TERM)?;
     scene.handed_over_cleanly().await?;
-    assert_eq!(scene.holder.ended().await?.code(), Some(76));
+    let ended = scene.holder.ended().await?;
+    assert_eq!(ended.code(), Some(76));
+    // The daemon has said that it is given up, and is not asked once more when it is gone.
+    assert!(!ended.stderr.contains("not known to be given up"), "{}", ended.stderr);
     assert_eq!(scene.daemon.running.ended().await?.code(), Some(0));
     Ok(())
 }

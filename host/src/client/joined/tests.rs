@@ -84,6 +84,36 @@ async fn who_leaves_says_first_that_nothing_depends_on_the_claim() {
 }
 
 #[tokio::test]
+async fn of_who_is_known_to_have_ended_nothing_is_asked() {
+    let lines = format!("{JOINED}{{\"event\":\"ended\",\"how\":\"left\"}}\n");
+    // Nobody would answer a second request.
+    let peer = Peer::saying([&*whole_stream(&lines)]);
+    let mut joined = peer.client().join(&join(Purpose::Hold)).await.unwrap();
+    joined.next().await.unwrap().unwrap();
+    joined.leave().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_last_line_of_a_daemon_that_has_gone_tells_that_a_participant_has_ended() {
+    for (last, is_told) in [("ended\",\"how\":\"left", true), ("released", false)] {
+        let lines = format!("{JOINED}{{\"event\":\"{last}\"}}\n");
+        // It closes the next connection without an answer.
+        let peer = Peer::saying([&*whole_stream(&lines), ""]);
+        let left = peer.client().join(&join(Purpose::Answer)).await.unwrap().leave().await;
+        assert_eq!(left.is_ok(), is_told, "{left:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_daemon_that_was_stopped_for_longer_than_the_lease_may_still_say_that_it_is_done() {
+    let done = answer("204 No Content", "");
+    let peer = Peer::saying([&*stream(JOINED), &*done, &*done]);
+    let mut joined = peer.client().join(&join(Purpose::Hold)).await.unwrap();
+    joined.tenure = Tenure::new(Boottime::from_nanos(0));
+    joined.leave().await.unwrap();
+}
+
+#[tokio::test]
 async fn who_has_ended_has_left() {
     let gone = answer("404 Not Found", r#"{"error":"not-found","message":"no participant p1"}"#);
     let peer = Peer::saying([&*stream(JOINED), &*gone]);
