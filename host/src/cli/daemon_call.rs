@@ -122,14 +122,15 @@ impl DaemonCall {
                 continue;
             };
             had_session = false;
-            if start.elapsed() + AGAIN >= self.connect_timeout {
+            let trying = self.connect_timeout.saturating_sub(start.elapsed());
+            if trying.is_zero() {
                 return Err(self.given_up(lack));
             }
             if !is_told {
                 printer.connecting(lack, self.connect_timeout);
                 is_told = true;
             }
-            tokio::time::sleep(left.map_or(AGAIN, |left| left.min(AGAIN))).await;
+            tokio::time::sleep(left.unwrap_or(AGAIN).min(AGAIN).min(trying)).await;
         }
     }
 

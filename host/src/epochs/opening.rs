@@ -12,6 +12,9 @@ use crate::session::{ConnectError, Session};
 /// starting or electing is ready within seconds, and an attempt costs it one connection.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
+/// How long the last attempt may take, which begins when the time is up.
+const LAST: Duration = Duration::from_millis(100);
+
 /// Longer than anybody waits.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
@@ -39,7 +42,7 @@ impl Epochs {
             let attempt = match patience {
                 // As long as one attempt takes.
                 Duration::ZERO => Ok(self.open().await),
-                _ => timeout_at(until, self.open()).await,
+                _ => timeout_at(until.max(Instant::now() + LAST), self.open()).await,
             };
             let error = match attempt {
                 Ok(Err(error @ ConnectError::Unreachable { .. })) => error,
@@ -50,14 +53,16 @@ impl Epochs {
                     reason: "no answer in time".to_owned(),
                 }),
             };
-            if Instant::now() + pause >= until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return Err(error);
             }
             if let Some(waits) = waits.take() {
                 waits(&error);
             }
             last = Some(error);
-            sleep(pause).await;
+            // A last attempt is made when the time is up: what is there by then is found.
+            sleep(pause.min(left)).await;
             pause = (pause * 2).min(longest_pause);
         }
     }

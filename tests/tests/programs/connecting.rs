@@ -82,7 +82,9 @@ async fn with_no_patience_it_is_told_at_once_and_with_some_when_that_is_over() -
     assert_eq!(ended.code(), Some(69), "{ended:?}");
     assert!(!ended.stderr.contains("trying"), "{}", ended.stderr);
 
+    let begun = Instant::now();
     let ended = lock(NOWHERE, &["--connect-timeout", "500ms", "--output", "json"])?.run().await?;
+    assert!(begun.elapsed() >= Duration::from_millis(500), "told after {:?}", begun.elapsed());
     assert_eq!(ended.code(), Some(69), "{ended:?}");
     let lines: Vec<Value> =
         ended.stderr.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
