@@ -123,12 +123,22 @@ fn look(
             return Ok(Look::Changed);
         }
         if bytes > MOST_BYTES {
-            let text = format!("{directory}: at most {MOST_BYTES} bytes are read");
-            return Err(Error::OverLimit(text));
+            return Err(too_large(directory, &found));
         }
     }
     let snapshot = Snapshot { revision: after, children: found };
     Ok(Look::One(snapshot))
+}
+
+/// That the children have more bytes than are read, and which of those that were read is to blame.
+fn too_large(directory: &str, found: &[(String, Contents)]) -> Error {
+    let largest = found.iter().max_by_key(|(_, contents)| contents.data.len());
+    let (name, length) = largest.map_or(("", 0), |(name, it)| (&**name, it.data.len()));
+    Error::OverLimit(format!(
+        "{directory}: the children have more than {MOST_BYTES} bytes, and no more are read; {} has \
+         {length} of them: delete what does not belong there, or use several directories",
+        child(directory, name)
+    ))
 }
 
 /// Whether the znode is not ephemeral: what somebody else keeps there and lets nobody read. ZooKeeper
