@@ -69,8 +69,13 @@ const PARTS: &[Part] = &[
     },
     Part {
         name: "busy-machine",
-        about: "CI's tests at the lowest priority, beside a busy loop for each processor",
-        play: Play::Here(busy_machine::play),
+        about: "CI's ring 3 at the lowest priority, beside a busy loop for each processor",
+        play: Play::Here(|| busy_machine::play(&["3"])),
+    },
+    Part {
+        name: "busy-simulation",
+        about: "CI's rings 1 and 2 in the same way",
+        play: Play::Here(|| busy_machine::play(&["1", "2"])),
     },
     Part {
         name: "hostile-neighbours",
