@@ -181,13 +181,18 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
 
 /// What is said of a command line that cannot be read: help that was asked for, or what is wrong.
 fn usage(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() && asks_for_json(std::env::args_os()) {
-        let text = error.to_string();
-        let failure = Failure::Usage(text.trim().trim_start_matches("error: ").to_owned());
-        Printer::new(Output::Json).failure(&failure);
-        return failure.code();
-    }
-    exit::usage(error)
+    let output = if asks_for_json(std::env::args_os()) { Output::Json } else { Output::Text };
+    let outcome = match output {
+        Output::Json if error.use_stderr() => {
+            let text = error.to_string();
+            Err(Failure::Usage(text.trim().trim_start_matches("error: ").to_owned()))
+        }
+        _ => exit::usage(error),
+    };
+    outcome.unwrap_or_else(|failure| {
+        Printer::new(output).failure(&failure);
+        failure.code()
+    })
 }
 
 /// Whether a command line that cannot be read asks to be answered as a program.

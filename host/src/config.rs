@@ -117,10 +117,9 @@ impl Config {
         let file_name = path.display().to_string();
         match read(path) {
             Ok(text) => Config::check(&text, path),
-            Err((message, remedy)) => {
-                let places = Places::none(Source::new(file_name.clone(), ""));
-                let errors = vec![Finding::of_file(file_name, message, remedy)];
-                Err(Damaged::unreadable(ConfigErrors::from(errors), places))
+            Err(finding) => {
+                let places = Places::none(Source::new(file_name, ""));
+                Err(Damaged::unreadable(ConfigErrors::from(vec![*finding]), places))
             }
         }
     }
@@ -248,27 +247,31 @@ fn validate(mut root: Section<'_>, directory: &Path, report: &mut Report<'_>) ->
     Validated { config: config(), recipes: for_modules.into_iter().flatten().collect() }
 }
 
-fn read(path: &Path) -> Result<String, (String, String)> {
+fn read(path: &Path) -> Result<String, Box<Finding>> {
+    let wrong = |message: String, remedy: &str| {
+        Box::new(Finding::of_file(path.display().to_string(), message, remedy))
+    };
     let cannot_read = |error: std::io::Error| {
         let remedy = match error.kind() {
             std::io::ErrorKind::NotFound => "create it, or name another file",
             _ => "make it a file that this user can read, or name another",
         };
-        (format!("cannot read the configuration: {error}"), remedy.to_owned())
+        wrong(format!("cannot read the configuration: {error}"), remedy)
     };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(cannot_read)?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot_read)?;
     if bytes.len() as u64 > MAX_BYTES {
-        return Err((
-            format!("the configuration is larger than {} KiB", MAX_BYTES / 1024),
-            "name a TOML file of wok".to_owned(),
-        ));
+        let message = format!("the configuration is larger than {} KiB", MAX_BYTES / 1024);
+        return Err(wrong(message, "name a TOML file of wok"));
     }
     String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = 1 + error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count();
-        (format!("line {line} of the configuration is not UTF-8"), "save it as UTF-8".to_owned())
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let valid = String::from_utf8_lossy(valid);
+        let last = valid.rsplit('\n').next().unwrap_or_default();
+        let (line, column) = (valid.matches('\n').count() + 1, last.chars().count() + 1);
+        let wrong = wrong("this is not UTF-8".to_owned(), "save the file as UTF-8");
+        Box::new(Finding { line, column, ..*wrong })
     })
 }
 

@@ -12,6 +12,16 @@ pub(crate) fn is_obeyed(character: char) -> bool {
     turns || character.is_control()
 }
 
+/// What is true of a text that [`is_name`], in words.
+#[cfg(feature = "daemon")]
+pub(crate) const NAME: &str = "one line of 1 to 200 bytes, without control characters";
+
+/// Whether a text can stand as the name of somebody in what others read.
+#[cfg(feature = "daemon")]
+pub(crate) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 200 && !text.contains(char::is_control)
+}
+
 /// Appends a character, or an escape for a character that a terminal would obey. A line stays one line.
 pub(crate) fn push(line: &mut String, character: char) {
     match is_obeyed(character) {

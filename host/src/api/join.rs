@@ -22,10 +22,8 @@ use super::problem::Problem;
 use crate::config::spell_duration;
 use crate::guest::{Arguments, Module};
 use crate::participant::{Answer, Join};
+use crate::plain_text;
 use crate::registry::App;
-
-/// Longest text that an app says of itself: it stands in znodes and in tables.
-const LONGEST: usize = 200;
 
 /// What a join can say.
 #[derive(Debug, Default, Deserialize)]
@@ -197,12 +195,9 @@ pub(super) fn owner_of(join: &Join, app: &App) -> String {
 }
 
 fn bounded(key: &str, text: String) -> Result<String, Problem> {
-    let is_well = !text.is_empty() && text.len() <= LONGEST && !text.contains(char::is_control);
-    match is_well {
+    match plain_text::is_name(&text) {
         true => Ok(text),
-        false => Err(Problem::bad_request(format!(
-            "`{key}` is one line of 1 to {LONGEST} bytes, without control characters"
-        ))),
+        false => Err(Problem::bad_request(format!("`{key}` is {}", plain_text::NAME))),
     }
 }
 

@@ -197,7 +197,10 @@ impl Failure {
 }
 
 /// Prints what clap has to say, with our exit code for wrong usage.
-pub(super) fn usage(error: &clap::Error) -> ExitCode {
+///
+/// # Errors
+/// Help that was asked for cannot be written.
+pub(super) fn usage(error: &clap::Error) -> Result<ExitCode, Failure> {
     let is_help = !error.use_stderr();
     match error.print() {
         Err(error) if is_help => stdout::note(error),
@@ -205,8 +208,8 @@ pub(super) fn usage(error: &clap::Error) -> ExitCode {
         _ => {}
     }
     match stdout::failure() {
-        Some(error) => Failure::Output(error).code(),
-        None => ExitCode::from(if is_help { 0 } else { USAGE }),
+        Some(error) => Err(Failure::Output(error)),
+        None => Ok(ExitCode::from(if is_help { 0 } else { USAGE })),
     }
 }
 

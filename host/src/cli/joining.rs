@@ -27,6 +27,7 @@ use crate::guest::values::arguments_schema;
 use crate::guest::{self, CompileCache, Interface, Limits, Mount};
 use crate::modules::ModuleSource;
 use crate::participant::Join;
+use crate::plain_text;
 use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
 use crate::znode_path::ZnodePath;
@@ -55,8 +56,8 @@ pub(super) struct Joining {
     #[arg(long, help_heading = "Operation", value_name = "NAME=VALUE")]
     config: Vec<String>,
 
-    /// What the other contenders are told of us. Default: user, host and process.
-    #[arg(long, help_heading = "Operation", value_name = "TEXT")]
+    /// What the other contenders are told of us: one line of at most 200 bytes. Default: user, host and process.
+    #[arg(long, help_heading = "Operation", value_name = "TEXT", value_parser = owner)]
     owner: Option<String>,
 
     /// Where compiled modules are kept.
@@ -118,7 +119,8 @@ impl Called {
             if object.contains_key(&name) {
                 return Err(given_twice("argument", &name));
             }
-            object.insert(name, standard_input::read()?);
+            let value = standard_input::read(&name)?;
+            object.insert(name, value);
         }
         let arguments = TypedText::new(arguments, texts);
         Ok(match way {
@@ -370,6 +372,14 @@ pub(super) fn object(what: &str, texts: &[String]) -> Result<Value, Failure> {
 
 fn given_twice(what: &str, name: &str) -> Failure {
     Failure::Usage(format!("{what} {name} is given twice: give it once"))
+}
+
+/// What others may be told of somebody.
+fn owner(text: &str) -> Result<String, String> {
+    match plain_text::is_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("it is {}", plain_text::NAME)),
+    }
 }
 
 /// Who this process is, in words.

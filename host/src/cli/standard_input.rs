@@ -1,9 +1,11 @@
 //! An argument that is read from standard input, as its bytes are: `name=@-`.
 
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustix::fs::FileType;
 use serde_json::{Value, json};
 
 use super::exit::Failure;
@@ -53,12 +55,30 @@ impl StandardInput {
     }
 }
 
-/// Reads all of standard input.
+/// Reads all of standard input, for the argument of that name.
 ///
 /// # Errors
-/// It cannot be read, or there is more of it than an argument takes.
-pub(super) fn read() -> Result<Value, Failure> {
-    value_of(io::stdin().lock())
+/// It cannot be read, is `/dev/null`, or has more than an argument takes.
+pub(super) fn read(name: &str) -> Result<Value, Failure> {
+    let input = io::stdin();
+    // The runtime opens /dev/null in place of a standard input that is closed. Who has closed it gave no
+    // data, and empty data would replace what is there.
+    if is_null(&input) {
+        return Err(Failure::Usage(format!(
+            "argument {name}={MARK}: standard input is closed, or is /dev/null: give the data there, or \
+             write `{name}=` for empty data"
+        )));
+    }
+    value_of(input.lock())
+}
+
+/// Whether it is the device `/dev/null`.
+fn is_null(file: impl AsFd) -> bool {
+    // On Linux the device of that number, wherever its node stands.
+    let null = rustix::fs::makedev(1, 3);
+    rustix::fs::fstat(file).is_ok_and(|it| {
+        FileType::from_raw_mode(it.st_mode) == FileType::CharacterDevice && it.st_rdev == null
+    })
 }
 
 /// The bytes as they are given to a module: a string where they are text.

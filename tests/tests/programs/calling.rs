@@ -32,10 +32,16 @@ async fn who_holds_a_lock_is_asked_by_one_command() -> Result<()> {
     assert_eq!((nobody.code(), nobody.stdout.trim()), (Some(0), "[]"), "{nobody:?}");
 
     let holder = Program::wok()?
-        .args(["lock", "--connect", server.address(), "--owner", "the \u{202e}nightly\x1b job"])
+        .args(["lock", "--connect", server.address(), "--owner", "the nightly job"])
         .args([&path, "--", "sleep", "3600"])
         .start()?;
     holder.wait_for_text("holding").await?;
+    let admin = Admin::connect(server.address()).await?;
+    let claim = admin.children(&path).await?.pop().context("the claim")?;
+    let claim = format!("{path}/{claim}");
+    assert_eq!(admin.get(&claim).await?.context("the claim")?.0, b"the nightly job");
+    // Who else writes there need not keep to one line without control characters.
+    admin.set(&claim, "the \u{202e}nightly\x1b job".as_bytes()).await?;
     for output in ["text", "json"] {
         let asked = call("lock", &path, &["contenders", "--output", output]).await?;
         assert_eq!((asked.code(), asked.stderr.as_str()), (Some(0), ""), "{asked:?}");
@@ -138,6 +144,32 @@ async fn standard_input_is_read_once_and_never_where_it_is_a_commands() -> Resul
         assert_eq!(ended.code(), Some(64), "{ended:?}");
         assert!(ended.stderr.contains(told), "{told:?} is not in {}", ended.stderr);
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_standard_input_that_is_closed_is_no_empty_data() -> Result<()> {
+    let server = zookeeper::shared().await;
+    let admin = Admin::connect(server.address()).await?;
+    let path = zookeeper::unique_path();
+    let set = call("configuration", &path, &["set", "key=k", "data=precious", "expected=any"]);
+    assert_eq!(set.await?.code(), Some(0));
+    for closed in ["<&-", "< /dev/null"] {
+        let connect = server.address();
+        let line = format!(
+            "\"$WOK\" call configuration --mount {path} --connect {connect} set key=k data=@- \
+             expected=any {closed}"
+        );
+        let ended = Program::shell(&line).env("WOK", wok_binary()?).run().await?;
+        assert_eq!(ended.code(), Some(64), "{line}: {ended:?}");
+        assert!(ended.stderr.contains("write `data=` for empty data"), "{}", ended.stderr);
+    }
+    let (data, _) = admin.get(&format!("{path}/k")).await?.context("the key")?;
+    assert_eq!(data, b"precious");
+    let empty = call("configuration", &path, &["set", "key=k", "data=", "expected=any"]).await?;
+    assert_eq!(empty.code(), Some(0), "{empty:?}");
+    let (data, _) = admin.get(&format!("{path}/k")).await?.context("the key")?;
+    assert_eq!(data, b"");
     Ok(())
 }
 

@@ -109,6 +109,7 @@ async fn an_answer_that_cannot_be_written_is_not_lost_without_a_word() -> Result
         let full = Program::wok()?.args(asked);
         let full = full.by_way_of("sh", ["-c", "exec \"$@\" > /dev/full", "sh"]).run().await?;
         assert_eq!(full.code(), Some(74), "{asked:?}: {full:?}");
+        assert!(full.stderr.contains("cannot write to standard output"), "{asked:?}: {full:?}");
         // Who reads no further has what they wanted.
         let gone = Program::wok()?.args(asked);
         let gone = gone.by_way_of("sh", ["-c", "\"$@\" | true", "sh"]).run().await?;
@@ -156,6 +157,9 @@ async fn wrong_usage_is_told_with_the_remedy_and_exits_with_64() -> Result<()> {
     check(&hold(&["--config", "format"], &["acquire"]), &["config \"format\"", "name=value"])
         .await?;
     check(&hold(&["--wait", "soon"], &["acquire"]), &["--wait", "soon"]).await?;
+    for owner in ["", "two\nlines", &"x".repeat(201)] {
+        check(&hold(&["--owner", owner], &["acquire"]), &["one line of 1 to 200 bytes"]).await?;
+    }
     check(&hold(&["--wait", "0s"], &["acquire"]), &["--wait", "try-acquire"]).await?;
     check(&hold(&["--session-timeout", "1ms"], &["acquire"]), &["--session-timeout", "choose"])
         .await?;

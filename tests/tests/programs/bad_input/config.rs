@@ -324,6 +324,10 @@ async fn a_config_that_cannot_be_read_or_is_no_toml_is_told() -> Result<()> {
     let ended = file.wok(&["validate"]).await?;
     assert_eq!(ended.code(), Some(78), "{ended:?}");
     assert!(ended.stderr.contains(&format!("{}:2:", file.path.display())), "{}", ended.stderr);
+    std::fs::write(&file.path, b"[zookeeper]\nconnect = \"\xe9\"\n")?;
+    let ended = file.wok(&["validate"]).await?;
+    assert_eq!(ended.code(), Some(78), "{ended:?}");
+    assert!(ended.stderr.contains(&format!("{}:2:12", file.path.display())), "{}", ended.stderr);
     let missing = file.path.with_file_name("missing.toml");
     for command in ["validate", "run"] {
         let ended = Program::wok()?.arg(command).arg(&missing).run().await?;
