@@ -12,14 +12,20 @@ pub(crate) fn is_obeyed(character: char) -> bool {
     turns || character.is_control()
 }
 
-/// What is true of a text that [`is_name`], in words.
+/// The most bytes of a name: it stands in znodes and in tables.
 #[cfg(feature = "daemon")]
-pub(crate) const NAME: &str = "one line of 1 to 200 bytes, without control characters";
+const LONGEST_NAME: usize = 200;
 
-/// Whether a text can stand as the name of somebody in what others read.
+/// Checks that a text can stand as the name of somebody in what others read.
+///
+/// # Errors
+/// What a name is, in words.
 #[cfg(feature = "daemon")]
-pub(crate) fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 200 && !text.contains(char::is_control)
+pub(crate) fn check_name(text: &str) -> Result<(), String> {
+    match !text.is_empty() && text.len() <= LONGEST_NAME && !text.contains(char::is_control) {
+        true => Ok(()),
+        false => Err(format!("one line of 1 to {LONGEST_NAME} bytes, without control characters")),
+    }
 }
 
 /// Appends a character, or an escape for a character that a terminal would obey. A line stays one line.

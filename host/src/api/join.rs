@@ -195,9 +195,9 @@ pub(super) fn owner_of(join: &Join, app: &App) -> String {
 }
 
 fn bounded(key: &str, text: String) -> Result<String, Problem> {
-    match plain_text::is_name(&text) {
-        true => Ok(text),
-        false => Err(Problem::bad_request(format!("`{key}` is {}", plain_text::NAME))),
+    match plain_text::check_name(&text) {
+        Ok(()) => Ok(text),
+        Err(name) => Err(Problem::bad_request(format!("`{key}` is {name}"))),
     }
 }
 

@@ -376,9 +376,9 @@ fn given_twice(what: &str, name: &str) -> Failure {
 
 /// What others may be told of somebody.
 fn owner(text: &str) -> Result<String, String> {
-    match plain_text::is_name(text) {
-        true => Ok(text.to_owned()),
-        false => Err(format!("it is {}", plain_text::NAME)),
+    match plain_text::check_name(text) {
+        Ok(()) => Ok(text.to_owned()),
+        Err(name) => Err(format!("it is {name}")),
     }
 }
 

@@ -20,8 +20,8 @@ use crate::session::Timing;
 /// much earlier than its session would allow, where the daemon falls silent.
 const ALIVE: Duration = Duration::from_millis(500);
 
-/// How long a daemon has at least to say that a participant is ended. The lease of one that was stopped has
-/// passed by the time that the daemon goes on.
+/// How long a client waits at least for the daemon's word that a participant has ended. Where the daemon was
+/// stopped for longer than the lease, nothing of the lease is left to wait for.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// The host's error where there is no place for a request.

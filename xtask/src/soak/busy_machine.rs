@@ -20,7 +20,7 @@ const MINUTES: u64 = 150;
 /// The tests say first when their own time is up.
 const LIMIT: Duration = Duration::from_secs((MINUTES + 10) * 60);
 
-/// Plays these rings and gives their figures. Each of the two parts takes over an hour.
+/// Plays these rings and gives their figures.
 pub(super) fn play(rings: &[&str]) -> Result<Vec<String>> {
     setup::make_ready(Purpose::Test)?;
     let processors = std::thread::available_parallelism().context("count the processors")?;
