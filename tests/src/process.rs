@@ -9,4 +9,4 @@ pub use binary::wok_binary;
 pub use order::{Entry, OrderFile};
 pub use running::{Ended, Line, Program, Running, Stream};
 pub use rustix::process::Signal;
-pub use tree::{is_there, signal};
+pub use tree::{is_there, pause, signal};

@@ -77,7 +77,7 @@ async fn a_server_stops_and_restarts_with_its_data() -> Result<()> {
 async fn a_paused_server_lets_a_client_wait_until_it_is_resumed() -> Result<()> {
     let server = Server::start(Options::default()).await?;
     let client = connect(server.address()).await?;
-    server.pause()?;
+    server.pause().await?;
     wait_state(&client, SessionState::Disconnected).await?;
     server.resume()?;
     wait_state(&client, SessionState::SyncConnected).await?;
@@ -441,7 +441,7 @@ async fn a_program_is_watched_signalled_and_judged() -> Result<()> {
     let running = Program::shell(script).start()?;
     let line = running.wait_for_line("a start", |line| line.text == "ready").await?;
     assert_eq!(line.stream, Stream::Stdout);
-    running.signal(Signal::STOP)?;
+    running.pause().await?;
     running.signal(Signal::CONT)?;
     running.signal(Signal::TERM)?;
     // The trap runs when `read` returns.

@@ -168,7 +168,7 @@ impl Ground {
             Cut::WithFollower | Cut::WithLeader => self.network.isolate(holder),
             Cut::AfterAPause => {
                 let server = &self.ensemble.servers()[holder];
-                server.pause()?;
+                server.pause().await?;
                 // Clients give a connection up after two fifths of the session timeout.
                 // tidy: the pause is what is played
                 tokio::time::sleep((timeout * 7 / 20).min(LONGEST_PAUSE)).await;

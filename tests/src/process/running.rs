@@ -273,6 +273,15 @@ impl Running {
         sent.with_context(|| format!("signal {}; {}", self.name, self.printed()))
     }
 
+    /// Stops it alone where it stands, and waits until all its threads do.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub async fn pause(&self) -> Result<()> {
+        let paused = tree::pause(self.pid()).await;
+        paused.with_context(|| format!("stop {}; {}", self.name, self.printed()))
+    }
+
     /// How it ended, if it has.
     pub fn status(&self) -> Option<ExitStatus> {
         *self.status.borrow()

@@ -6,8 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+use crate::patience::eventually;
 
 pub(super) const VARIABLE: &str = "WOK_TESTS_MARK";
 
@@ -37,6 +39,38 @@ pub fn is_there(process: u32) -> bool {
 pub fn signal(process: u32, signal: Signal) -> Result<()> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw).context("a process id")?;
     kill_process(pid, signal).with_context(|| format!("signal process {process}"))
+}
+
+/// Stops a process that is known to live where it stands, and waits until all its threads do.
+///
+/// One thread hears of the signal and stops the others. As long as that thread gets no processor,
+/// the others go on.
+///
+/// # Errors
+/// If it has ended.
+pub async fn pause(process: u32) -> Result<()> {
+    signal(process, Signal::STOP)?;
+    let stands_still = async || Ok(stands_still(process)?.then_some(()));
+    eventually(&format!("process {process} to stand still"), stands_still).await
+}
+
+/// Whether all threads of a process are stopped.
+fn stands_still(process: u32) -> Result<bool> {
+    let has_ended = || format!("process {process} has ended");
+    let threads = fs::read_dir(format!("/proc/{process}/task")).with_context(has_ended)?;
+    let mut stopped = 0;
+    for thread in threads {
+        // A thread that ends meanwhile has no state any more.
+        let Ok(stat) = fs::read_to_string(thread?.path().join("stat")) else { continue };
+        // The state is behind the name, which is in parentheses and can contain any.
+        match stat.rsplit_once(") ").and_then(|(_, state)| state.chars().next()) {
+            Some('T') => stopped += 1,
+            Some('Z' | 'X') => {}
+            _ => return Ok(false),
+        }
+    }
+    ensure!(stopped > 0, has_ended());
+    Ok(true)
 }
 
 fn has_variable(process: u32, wanted: &str) -> bool {

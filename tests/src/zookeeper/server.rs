@@ -179,8 +179,8 @@ impl Server {
     ///
     /// # Errors
     /// If it does not run.
-    pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::STOP)
+    pub async fn pause(&self) -> Result<()> {
+        process::pause(self.pid()?).await.context("stop the server")
     }
 
     /// Lets a paused process go on.

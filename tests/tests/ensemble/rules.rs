@@ -221,6 +221,6 @@ async fn a_lock_is_handed_over_while_a_follower_is_stopped() -> Result<()> {
     let waiter = lock(scene.to_follower.address(), &scene.path, &order, "waiter")?;
     waiter.wait_for_text("standing in line").await?;
     let leader = scene.ensemble.leader().await?;
-    scene.ensemble.servers()[At::OtherFollower.among_three(leader)].pause()?;
+    scene.ensemble.servers()[At::OtherFollower.among_three(leader)].pause().await?;
     hand_over(&order, holder, waiter).await
 }

@@ -254,7 +254,7 @@ async fn told_to_end(server: &str, command: &str, log: &Path, meanwhile: Meanwhi
         let steps = lines()?.len();
         // Between two steps, so that none was allowed before and is printed after.
         eventually("one more step", async || Ok((lines()?.len() > steps).then_some(()))).await?;
-        first.signal(Signal::STOP).with_context(|| format!("{:?}", lines()))?;
+        first.pause().await.with_context(|| format!("{:?}", lines()))?;
     }
     stopped.daemon.signal(Signal::TERM)?;
     let later = eventually("a step of the next holder", async || {
@@ -426,7 +426,7 @@ async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost(
     part.tree_gone().await?;
     // The daemon is stopped, and so answers nothing: the part is killed before the session can end.
     let part = start_part(&serving, &beats).await?;
-    serving.daemon.signal(Signal::STOP)?;
+    serving.daemon.pause().await?;
     part.wait_for_text("code 76").await?;
     part.tree_gone().await?;
     serving.daemon.signal(Signal::CONT)?;
@@ -437,9 +437,12 @@ async fn a_part_of_a_script_is_killed_with_its_script_and_when_the_lock_is_lost(
     .await
 }
 
-/// Signals all processes of a script.
-fn signal_tree(script: &Running, signal: Signal) -> Result<()> {
-    script.tree().into_iter().try_for_each(|process| process::signal(process, signal))
+/// Stops all processes of a script where they stand.
+async fn pause_tree(script: &Running) -> Result<()> {
+    for process in script.tree() {
+        process::pause(process).await?;
+    }
+    Ok(())
 }
 
 #[tokio::test]
@@ -458,12 +461,13 @@ async fn a_part_of_a_script_is_not_begun_without_its_script_or_after_its_deadlin
         // It waits for the answer to its join. Its turn comes when nobody is there to look.
         match signal {
             Signal::KILL => script.signal(signal)?,
-            _ => signal_tree(&script, signal)?,
+            _ => pause_tree(&script).await?,
         }
         drop(holder);
         admin.wait_children(&line, "nobody in line", <[_]>::is_empty).await?;
         if signal == Signal::STOP {
-            signal_tree(&script, Signal::CONT)?;
+            let mut tree = script.tree().into_iter();
+            tree.try_for_each(|process| process::signal(process, Signal::CONT))?;
             script.wait_for_text("code 76").await?;
         }
         script.tree_gone().await?;

@@ -112,7 +112,7 @@ async fn a_stopped_wok_has_its_command_killed_in_time_and_says_lost_when_it_goes
 {
     let server = zookeeper::shared().await;
     let scene = scene(server.address(), server).await?;
-    scene.holder.signal(Signal::STOP)?;
+    scene.holder.pause().await?;
     scene.handed_over_cleanly().await?;
     assert_eq!(scene.holder.status(), None);
     scene.holder.signal(Signal::CONT)?;

@@ -393,7 +393,7 @@ async fn a_daemon_that_is_killed_takes_the_command_along() -> Result<()> {
 #[tokio::test]
 async fn a_daemon_that_is_stopped_has_the_command_killed_before_another_holds() -> Result<()> {
     let scene = Scene::set(Waiter::Beside).await?;
-    scene.daemon.running.signal(Signal::STOP)?;
+    scene.daemon.running.pause().await?;
     scene.handed_over_cleanly().await?;
     scene.holder_has_lost().await?;
     assert_eq!(scene.daemon.running.status(), None);
@@ -496,7 +496,7 @@ async fn who_is_killed_gives_the_claim_up_when_its_command_is_gone() -> Result<(
 #[tokio::test]
 async fn who_is_stopped_loses_the_claim_when_its_command_is_gone() -> Result<()> {
     let scene = Scene::set(Waiter::OfTheDaemon).await?;
-    scene.holder.signal(Signal::STOP)?;
+    scene.holder.pause().await?;
     scene.handed_over_cleanly().await?;
     assert_eq!(scene.holder.status(), None);
     scene.holder.signal(Signal::CONT)?;

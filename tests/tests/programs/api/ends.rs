@@ -182,8 +182,8 @@ async fn an_app_that_is_stopped_keeps_what_it_holds_unless_it_has_a_lease() -> R
     leased.wait_for_text("\"event\":\"held\"").await?;
     let plain = curl(&client, "workers", &member("plain")).start()?;
     plain.wait_for_text("\"event\":\"answered\"").await?;
-    leased.signal(Signal::STOP)?;
-    plain.signal(Signal::STOP)?;
+    leased.pause().await?;
+    plain.pause().await?;
     let mut next = client
         .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
         .await?;
@@ -213,7 +213,7 @@ async fn an_app_that_is_stopped_without_a_lease_is_given_up_when_its_stream_is_f
     let stopped = curl_to(&client, "/v1/recipes/orders/join?alive=100ms", &stopped).start()?;
     let held = stopped.wait_for_text("\"event\":\"held\"").await?;
     let held: Value = serde_json::from_str(&held.text)?;
-    stopped.signal(Signal::STOP)?;
+    stopped.pause().await?;
     let mut next = client
         .stream("/v1/recipes/orders/join", &json!({ "call": "acquire", "app": "next" }))
         .await?;

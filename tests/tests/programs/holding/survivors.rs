@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::{join_all, try_join_all};
-use rustix::process::{Pid, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{Pid, kill_process};
 use tokio::sync::OnceCell;
 use wok_tests::patience::eventually;
 use wok_tests::process::{OrderFile, Program, Running, Signal, wok_binary};
@@ -200,11 +200,11 @@ impl Scene {
         Ok(Scene { order, holder, waiter, pids, guardian, keeper })
     }
 
-    fn strike(&self, whom: Whom, how: How) -> Result<()> {
+    async fn strike(&self, whom: Whom, how: How) -> Result<()> {
         if matches!(whom, Whom::Both | Whom::All) {
             // Each acts as soon as it hears of the other's death. A guardian does not hear that wok
             // is stopped, so that this is how both are struck at one moment.
-            self.stop_wok()?;
+            self.holder.pause().await?;
         }
         if whom == Whom::All {
             // Nobody does anything about it: wok is stopped, and the guardian does not look.
@@ -227,16 +227,6 @@ impl Scene {
             // wok is well and holds on: it is asked to give the lock up in order.
             self.holder.signal(Signal::TERM)?;
         }
-        Ok(())
-    }
-
-    /// Stops wok, and comes back when wok has stopped.
-    fn stop_wok(&self) -> Result<()> {
-        self.holder.signal(Signal::STOP)?;
-        let wok = i32::try_from(self.holder.pid()).ok().and_then(Pid::from_raw);
-        let wok = wok.context("a process id")?;
-        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
-        waitid(WaitId::Pid(wok), options).context("wait for wok to stop")?;
         Ok(())
     }
 
@@ -296,7 +286,7 @@ async fn play(
     how: How,
 ) -> Result<(Vec<&'static str>, bool)> {
     let scene = Scene::set(stage, ground, server).await?;
-    scene.strike(whom, how)?;
+    scene.strike(whom, how).await?;
     scene.survivors().await
 }
 
@@ -335,7 +325,7 @@ async fn a_guardian_takes_the_command_along(ground: Ground) -> Result<()> {
     let (server, stage) = (zookeeper::shared().await, stage().await?);
     stage.stands_on(ground, server).await?;
     let scene = Scene::set(stage, ground, server).await?;
-    scene.holder.signal(Signal::STOP)?;
+    scene.holder.pause().await?;
     kill_process(scene.guardian, Signal::KILL)?;
     assert_eq!(scene.survivors().await?.0, Vec::<&str>::new());
     Ok(())

@@ -77,7 +77,7 @@ async fn who_waits_for_a_daemon_that_is_stopped_is_told_so() -> Result<()> {
     holder.wait_for_text("held").await?;
     let waiter = daemon.wok(["call", "orders", "acquire"])?.start()?;
     waiter.wait_for_text("standing in line").await?;
-    daemon.running.signal(Signal::STOP)?;
+    daemon.running.pause().await?;
     // Who asks only now is not kept waiting: the operation may never be heard of.
     let asked = daemon.wok(["ps"])?.run().await?;
     assert_eq!(asked.code(), Some(69), "{asked:?}");
@@ -110,7 +110,7 @@ async fn a_wait_is_over_in_time_though_the_daemon_is_stopped() -> Result<()> {
         waiter.wait_for_text("standing in line").await?;
         waiting.push(waiter);
     }
-    daemon.running.signal(Signal::STOP)?;
+    daemon.running.pause().await?;
     for waiter in waiting {
         let ended = waiter.ended().await?;
         assert_eq!(ended.code(), Some(75), "{ended:?}");
