@@ -28,6 +28,7 @@ mod settings;
 mod take;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use bindings::exports::wok::priority_queue::priority_queue::{
     self as queue, Config, Guest, LengthInfo,
@@ -116,7 +117,7 @@ impl Guest for PriorityQueue {
         if let Some(item) = item {
             return look(name_in(&item));
         }
-        let mut list = list::list()?;
+        let mut list = list::list(&BTreeSet::new())?;
         while let Some(name) = list.next(1).pop() {
             if let Some(item) = look(&name)? {
                 return Ok(Some(item));

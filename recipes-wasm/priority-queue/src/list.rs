@@ -4,9 +4,9 @@
 //! `take` lists the queue anew, and behind a `sync`, so that the server which answers has everything that
 //! was in the queue when it was asked.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use wok_sdk::zookeeper::{Children, Error, Reply, Request, Watch, WatchRequest};
+use wok_sdk::zookeeper::{Children, Error, Reply, Request, Stat, Watch, WatchRequest, exists};
 use wok_sdk::{names, reads};
 
 use crate::decide::{INFIX, Turn, first_of};
@@ -22,7 +22,9 @@ pub(crate) struct List {
     /// Whether there were more than are kept.
     has_more: bool,
     /// The newest transaction that the list can know.
-    pub(crate) zxid: u64,
+    zxid: u64,
+    /// The transaction that created the directory which was listed.
+    directory: u64,
 }
 
 impl List {
@@ -34,6 +36,16 @@ impl List {
     /// Puts names back in front.
     pub(crate) fn put_back(&mut self, names: Vec<String>) {
         names.into_iter().rev().for_each(|name| self.names.push_front(name));
+    }
+
+    /// Whether an item that was created by that transaction, and read since, can be the one that the list
+    /// names: the directory may have been removed meanwhile, and its counter begun anew.
+    ///
+    /// A directory whose counter has come to its end tells of no newer item: so where the item is newer than
+    /// the list, it is asked whether the directory is the same.
+    pub(crate) fn has(&self, czxid: u64) -> Result<bool, Error> {
+        let is_same = |stat: Stat| stat.czxid == self.directory;
+        Ok(czxid <= self.zxid || exists(ITEMS)?.is_some_and(is_same))
     }
 
     /// Whether nothing was in the queue that is not on the list or was.
@@ -51,7 +63,7 @@ fn up_to_date(lists: [Request; 2]) -> Vec<Request> {
 }
 
 /// Lists the queue.
-pub(crate) fn list() -> Result<List, Error> {
+pub(crate) fn list(stuck: &BTreeSet<String>) -> Result<List, Error> {
     let lists = [ITEMS, CLAIMS].map(|path| Request::GetChildren(path.to_owned()));
     let requests = up_to_date(lists);
     let mut lists = Vec::with_capacity(requests.len());
@@ -67,11 +79,11 @@ pub(crate) fn list() -> Result<List, Error> {
     }
     let mut lists = lists.into_iter();
     let (items, claims) = (lists.next().flatten(), lists.next().flatten());
-    Ok(items.map_or_else(List::default, |items| read(&items, claims)))
+    Ok(items.map_or_else(List::default, |items| read(&items, claims, stuck)))
 }
 
 /// Lists the queue, and watches it: one of the watches fires when an item comes or comes back.
-pub(crate) fn watch() -> Result<(List, Vec<Watch>), Error> {
+pub(crate) fn watch(stuck: &BTreeSet<String>) -> Result<(List, Vec<Watch>), Error> {
     // Nothing waits for it while idle, so the tag says nothing.
     let watch = |path: &str| Request::WatchChildren(WatchRequest { path: path.to_owned(), tag: 0 });
     let requests = up_to_date([ITEMS, CLAIMS].map(watch));
@@ -95,7 +107,7 @@ pub(crate) fn watch() -> Result<(List, Vec<Watch>), Error> {
         }
         let mut lists = lists.into_iter();
         let Some(items) = lists.next() else { return Ok((List::default(), watches)) };
-        return Ok((read(&items, lists.next()), watches));
+        return Ok((read(&items, lists.next(), stuck), watches));
     }
 }
 
@@ -122,11 +134,11 @@ pub(crate) fn left(names: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(left)
 }
 
-/// The names of the items that nobody has taken.
+/// The names of the items that nobody has taken, but for those that are to be left out.
 ///
 /// The claims are read behind the items: an item whose claim is gone by then has come back, or is gone,
 /// too.
-fn read(items: &Children, claims: Option<Children>) -> List {
+fn read(items: &Children, claims: Option<Children>, stuck: &BTreeSet<String>) -> List {
     if let Some(claims) = &claims {
         // An item's claim has the item's name.
         claims.order(&[INFIX.to_owned()]);
@@ -136,8 +148,10 @@ fn read(items: &Children, claims: Option<Children>) -> List {
         let place = claims.zip(Turn::of(name));
         place.is_some_and(|(claims, turn)| claims.position(name, turn.counter()).is_there)
     };
-    let mut first = first_of(names(items).filter(|name| !is_taken(name)), MOST_NAMES + 1);
+    let is_out = |name: &String| stuck.contains(name) || is_taken(name);
+    let mut first = first_of(names(items).filter(|name| !is_out(name)), MOST_NAMES + 1);
     let has_more = first.len() > MOST_NAMES;
     first.truncate(MOST_NAMES);
-    List { names: first.into(), has_more, zxid: items.stat().pzxid }
+    let stat = items.stat();
+    List { names: first.into(), has_more, zxid: stat.pzxid, directory: stat.czxid }
 }

@@ -1,5 +1,7 @@
 //! Takes items.
 
+use std::collections::BTreeSet;
+
 use wok_sdk::participant;
 use wok_sdk::zookeeper::{
     CreateMode, CreateRequest, Error, MultiError, SetDataRequest, VersionRequest, Write, multi,
@@ -22,6 +24,14 @@ pub(crate) const MOST: usize = 64;
 /// How many of the next items somebody asks for who was late for one.
 const LOOKED_AT_ONCE: usize = 16;
 
+/// How many items that cannot be buried may stand before those that are to be had: their names take some
+/// 500 KiB of the component's memory.
+const MOST_STUCK: usize = 4096;
+
+/// The names of items that cannot be buried. What takes leaves them out, so that they keep nobody from the
+/// items behind them; the next take tries anew.
+type Stuck = BTreeSet<String>;
+
 /// What was taken.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -39,18 +49,19 @@ pub(crate) fn take(settings: &Settings, most: usize) -> Result<Taken, Error> {
     // Whatever ends the wait takes the place along.
     let mut place: Option<Own> = None;
     let mut watches = Vec::new();
+    let mut stuck = Stuck::new();
     loop {
         let list = match &place {
-            None => list::list()?, // 1
+            None => list::list(&stuck)?, // 1
             Some(_) if watches.is_empty() => {
-                let (list, all) = list::watch()?; // 1
+                let (list, all) = list::watch(&stuck)?; // 1
                 watches = all;
                 list
             }
             // What comes from here on makes the watches fire, or has.
-            Some(_) => list::list()?,
+            Some(_) => list::list(&stuck)?,
         };
-        match through(settings, list, most, place.as_ref())? {
+        match through(settings, list, most, place.as_ref(), &mut stuck)? {
             Outcome::Taken(taken) => {
                 place.map(Own::gone);
                 return Ok(taken);
@@ -83,6 +94,7 @@ fn through(
     mut list: List,
     most: usize,
     place: Option<&Own>,
+    stuck: &mut Stuck,
 ) -> Result<Outcome, Error> {
     let max_attempts = match settings.delivery {
         Delivery::AtLeastOnce { max_attempts } => max_attempts,
@@ -103,12 +115,19 @@ fn through(
         }
         let (found, unread) = read(names)?; // 2
         list.put_back(unread);
-        let mut items = Vec::with_capacity(found.len());
+        let (there, mut refused) = (found.len(), 0);
+        let mut items = Vec::with_capacity(there);
         for item in found {
             let stat = item.contents.stat;
-            match verdict(stat.version, stat.czxid, list.zxid, max_attempts) {
+            let is_listed = list.has(stat.czxid)?;
+            match verdict(stat.version, is_listed, max_attempts) {
                 Verdict::Take => items.push(item),
-                Verdict::Bury => bury(&item)?,
+                Verdict::Bury => {
+                    if bury(&item)? == Burial::Refused {
+                        refused += 1;
+                        leave_out(stuck, item.name)?;
+                    }
+                }
                 Verdict::ListAgain => return Ok(Outcome::ListAgain),
             }
         }
@@ -120,7 +139,8 @@ fn through(
             list.put_back(later.into_iter().map(|item| item.name).collect());
         }
         let count = items.len();
-        was_late = true;
+        // Nobody was faster for what only cannot be buried.
+        was_late = refused == 0 || refused < there;
         if count == 0 {
             continue;
         }
@@ -246,8 +266,33 @@ fn delete(path: String, version: Option<i32>) -> Write {
     Write::Delete(VersionRequest { path, version })
 }
 
+/// How it ended to bury an item.
+#[derive(Debug, PartialEq, Eq)]
+enum Burial {
+    /// It is buried, or somebody else has it, or it is gone.
+    Over,
+    /// It stays where it is, and nobody takes it.
+    Refused,
+}
+
+/// Has an item left out from here on.
+fn leave_out(stuck: &mut Stuck, name: String) -> Result<(), Error> {
+    if stuck.len() == MOST_STUCK {
+        let text =
+            format!("more than {MOST_STUCK} items cannot become dead letters: the log says why");
+        return Err(Error::OverLimit(text));
+    }
+    stuck.insert(name);
+    Ok(())
+}
+
+/// Says why the item stays.
+fn unburied(item: &Read, error: Error) -> Result<Burial, Error> {
+    place::unburied(&item.name, error).map(|()| Burial::Refused)
+}
+
 /// Makes the item a dead letter, unless somebody has it.
-fn bury(item: &Read) -> Result<(), Error> {
+fn bury(item: &Read) -> Result<Burial, Error> {
     // As long as this stands nobody else claims the item; and it says what became of the list.
     let owner = participant::owner();
     let claim = place::claim(&item.name);
@@ -264,29 +309,31 @@ fn bury(item: &Read) -> Result<(), Error> {
         ];
         let claim = Named::of(claim.clone());
         match multi(&writes, &[]) {
-            Ok(_) => return claim.release(),
+            Ok(_) => return claim.release().map(|()| Burial::Over),
             Err(MultiError { index: Some(part), error }) => {
                 claim.gone();
                 match (part, error) {
                     (0, Error::NoNode) => place::furnish()?,
                     (2, Error::NoNode) => {
                         if let Err(error) = place::furnish_cemetery() {
-                            return place::unburied(&item.name, error);
+                            return unburied(item, error);
                         }
                     }
                     // An earlier item of that name, from before the directory's counter began anew.
                     (2, Error::NodeExists) if letter == item.name => {
                         letter = [&item.name, "-", &item.contents.stat.czxid.to_string()].concat();
                     }
-                    (2, error) => return place::unburied(&item.name, error),
+                    (2, error) => return unburied(item, error),
                     // Somebody has it, or it is gone.
-                    (_, Error::NodeExists | Error::NoNode | Error::BadVersion) => return Ok(()),
-                    (1, error @ Error::NotEmpty) => return place::unburied(&item.name, error),
+                    (_, Error::NodeExists | Error::NoNode | Error::BadVersion) => {
+                        return Ok(Burial::Over);
+                    }
+                    (1, error @ Error::NotEmpty) => return unburied(item, error),
                     (_, error) => return Err(place::in_the_way(&item.name, error)),
                 }
             }
             Err(MultiError { index: None, error }) => {
-                return place::unburied(&item.name, error);
+                return unburied(item, error);
             }
         }
     }

@@ -135,10 +135,10 @@ pub(crate) enum Verdict {
     ListAgain,
 }
 
-/// Decides that. An item's version is the number of times that it was taken; `listed` is the `pzxid` of
-/// the list that its name is from, the newest transaction that the list can know.
-pub(crate) fn verdict(version: i32, czxid: u64, listed: u64, max_attempts: Option<u32>) -> Verdict {
-    if czxid > listed {
+/// Decides that. An item's version is the number of times that it was taken; `is_listed` says whether the
+/// item is the one that the list names.
+pub(crate) fn verdict(version: i32, is_listed: bool, max_attempts: Option<u32>) -> Verdict {
+    if !is_listed {
         return Verdict::ListAgain;
     }
     match max_attempts {
@@ -286,14 +286,14 @@ mod tests {
             // More than two thousand million times.
             (i32::MIN, Some(3), Verdict::Bury),
         ] {
-            assert_eq!(verdict(version, 5, 5, most), expected, "{version} {most:?}");
+            assert_eq!(verdict(version, true, most), expected, "{version} {most:?}");
         }
     }
 
     #[test]
-    fn a_list_that_is_older_than_the_item_is_no_list_of_it() {
-        assert_eq!(verdict(0, 6, 5, None), Verdict::ListAgain);
-        assert_eq!(verdict(9, 6, 5, Some(1)), Verdict::ListAgain);
+    fn an_item_that_the_list_cannot_know_has_it_listed_again() {
+        assert_eq!(verdict(0, false, None), Verdict::ListAgain);
+        assert_eq!(verdict(9, false, Some(1)), Verdict::ListAgain);
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod settings;
 mod take;
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use bindings::exports::wok::queue::queue::{self, Config, Guest, LengthInfo};
 use decide::{attempts, name_in};
@@ -118,7 +119,7 @@ impl Guest for Queue {
         if let Some(item) = item {
             return look(name_in(&item));
         }
-        let mut list = list::list(settings().layout)?;
+        let mut list = list::list(settings().layout, &BTreeSet::new())?;
         while let Some(name) = list.next(1).pop() {
             if let Some(item) = look(&name)? {
                 return Ok(Some(item));

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use wok_sdk::participant::{Level, log};
 use wok_sdk::time_and_chance::now_ms;
-use wok_sdk::zookeeper::{Children, Error, Reply, Request, Watch, WatchRequest};
+use wok_sdk::zookeeper::{Children, Error, Reply, Request, Stat, Watch, WatchRequest, exists};
 use wok_sdk::{names, reads};
 
 use crate::decide::{Layout, first_of};
@@ -29,7 +29,9 @@ pub(crate) struct List {
     /// Whether there were more than are kept.
     has_more: bool,
     /// The newest transaction that the list can know.
-    pub(crate) zxid: u64,
+    zxid: u64,
+    /// The transaction that created the directory which was listed.
+    directory: u64,
     read_ms: u64,
 }
 
@@ -44,6 +46,16 @@ impl List {
         names.into_iter().rev().for_each(|name| self.names.push_front(name));
     }
 
+    /// Whether an item that was created by that transaction, and read since, can be the one that the list
+    /// names: the directory may have been removed meanwhile, and its counter begun anew.
+    ///
+    /// A directory whose counter has come to its end tells of no newer item: so where the item is newer than
+    /// the list, it is asked whether the directory is the same.
+    pub(crate) fn has(&self, czxid: u64) -> Result<bool, Error> {
+        let is_same = |stat: Stat| stat.czxid == self.directory;
+        Ok(czxid <= self.zxid || exists(ITEMS)?.is_some_and(is_same))
+    }
+
     /// Whether nothing was in the queue that is not on the list or was.
     pub(crate) fn is_whole(&self) -> bool {
         !self.has_more
@@ -56,7 +68,7 @@ impl List {
 }
 
 /// Lists the queue.
-pub(crate) fn list(layout: Layout) -> Result<List, Error> {
+pub(crate) fn list(layout: Layout, stuck: &BTreeSet<String>) -> Result<List, Error> {
     let read_ms = now_ms();
     let requests = [ITEMS, CLAIMS].map(|path| Request::GetChildren(path.to_owned()));
     let mut lists = Vec::with_capacity(requests.len());
@@ -75,11 +87,11 @@ pub(crate) fn list(layout: Layout) -> Result<List, Error> {
         // Before anybody takes a place in line: that makes a directory, and the wait has no end.
         place::check_mount()?;
     }
-    Ok(items.map_or_else(List::default, |items| read(&items, claims, layout, read_ms)))
+    Ok(items.map_or_else(List::default, |items| read(&items, claims, layout, stuck, read_ms)))
 }
 
 /// Lists the queue, and watches it: one of the watches fires when an item comes or comes back.
-pub(crate) fn watch(layout: Layout) -> Result<(List, Vec<Watch>), Error> {
+pub(crate) fn watch(layout: Layout, stuck: &BTreeSet<String>) -> Result<(List, Vec<Watch>), Error> {
     // Nothing waits for it while idle, so the tag says nothing.
     let watch = |path: &str| Request::WatchChildren(WatchRequest { path: path.to_owned(), tag: 0 });
     let requests = [ITEMS, CLAIMS].map(watch);
@@ -103,7 +115,7 @@ pub(crate) fn watch(layout: Layout) -> Result<(List, Vec<Watch>), Error> {
         }
         let mut lists = lists.into_iter();
         let Some(items) = lists.next() else { return Ok((List::default(), watches)) };
-        return Ok((read(&items, lists.next(), layout, read_ms), watches));
+        return Ok((read(&items, lists.next(), layout, stuck, read_ms), watches));
     }
 }
 
@@ -144,11 +156,17 @@ fn warn_of(stranger: &str) {
     }
 }
 
-/// The names of the items that nobody has taken.
+/// The names of the items that nobody has taken, but for those that are to be left out.
 ///
 /// The claims are read behind the items: an item whose claim is gone by then has come back, or is gone,
 /// too.
-fn read(items: &Children, claims: Option<Children>, layout: Layout, read_ms: u64) -> List {
+fn read(
+    items: &Children,
+    claims: Option<Children>,
+    layout: Layout,
+    stuck: &BTreeSet<String>,
+    read_ms: u64,
+) -> List {
     let claims = claims.filter(|claims| claims.count() > 0);
     // An item's claim has the item's name.
     let mut claimed = BTreeSet::new();
@@ -162,17 +180,18 @@ fn read(items: &Children, claims: Option<Children>, layout: Layout, read_ms: u64
         (Some(claims), Some(_), Some(turn)) => claims.position(name, turn.counter()).is_there,
         _ => claimed.contains(name),
     };
+    let is_out = |name: &String| stuck.contains(name) || is_taken(name);
     let mut first: Vec<String> = match layout.infix() {
         // The host puts them in order.
         Some(infix) => {
             if let Some(stranger) = items.order(&[infix.to_owned()]).stranger {
                 warn_of(&stranger);
             }
-            let own = names(items).filter(|name| layout.turn(name).is_some() && !is_taken(name));
+            let own = names(items).filter(|name| layout.turn(name).is_some() && !is_out(name));
             own.take(MOST_NAMES + 1).collect()
         }
         None => {
-            let free = names(items).filter(|name| !is_taken(name));
+            let free = names(items).filter(|name| !is_out(name));
             let found = first_of(free, layout, MOST_NAMES + 1);
             if let Some(stranger) = found.stranger {
                 warn_of(&stranger);
@@ -182,5 +201,6 @@ fn read(items: &Children, claims: Option<Children>, layout: Layout, read_ms: u64
     };
     let has_more = first.len() > MOST_NAMES;
     first.truncate(MOST_NAMES);
-    List { names: first.into(), has_more, zxid: items.stat().pzxid, read_ms }
+    let stat = items.stat();
+    List { names: first.into(), has_more, zxid: stat.pzxid, directory: stat.czxid, read_ms }
 }

@@ -2,12 +2,13 @@
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+use wok::participant::Participant;
 use wok_tests::admin::Admin;
 use wok_tests::guide::play_example;
 use wok_tests::process::{Ended, OrderFile, Program, Running, Signal, wok_binary};
 use wok_tests::scene::Scene;
 use wok_tests::stock::Stock;
-use wok_tests::zookeeper;
+use wok_tests::zookeeper::{self, Options, Server};
 
 pub(crate) const ONCE: &str = "delivery=at-most-once";
 
@@ -178,6 +179,77 @@ async fn dead_letters_that_cannot_be_written_keep_nobody_from_the_others() -> Re
         assert_eq!(items.len(), 1, "it stays");
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn however_many_cannot_be_buried_keep_nobody_from_the_others() -> Result<()> {
+    // More than the names of a list that are kept.
+    for (recipe, count) in [("queue", 1_030), ("priority-queue", 130)] {
+        let queue = Scene::open(recipe).await?.configured(json!({ "max-attempts": 1 }));
+        let (consumer, _follower) = queue.stock.join()?;
+        let bad = vec!["bad"; count];
+        for items in bad.chunks(60) {
+            queue.value(&consumer, "put-all", json!({ "items": items })).await?;
+        }
+        let items = format!("{}/items", queue.path);
+        // Each has been taken once, so far as its version says.
+        for item in queue.admin.children(&items).await? {
+            queue.admin.set(&format!("{items}/{item}"), b"bad").await?;
+        }
+        queue.value(&consumer, "put", json!({ "data": "good" })).await?;
+        queue.admin.create_unreadable(&format!("{}/dead-letters", queue.path), b"").await?;
+        let taken = queue.value(&consumer, "take", json!({})).await?;
+        assert_eq!(taken["data"], "good", "{recipe}");
+        queue.value(&consumer, "ack", json!({})).await?;
+        assert_eq!(queue.admin.children(&items).await?.len(), count, "they stay");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_put_in_when_the_counter_is_used_up_is_taken_all_the_same() -> Result<()> {
+    let mut server = Server::start(Options::default()).await?;
+    let recipes = ["queue", "priority-queue"];
+    for recipe in recipes {
+        let path = format!("/{recipe}");
+        let queue = Stock::open(server.address(), recipe, &path).await?;
+        let (producer, _follower) = queue.join()?;
+        answered(&queue, &producer, "put", json!({ "data": "first" })).await?;
+    }
+    let admin = Admin::connect(server.address()).await?;
+    let mut first = Vec::new();
+    for recipe in recipes {
+        let items = format!("/{recipe}/items");
+        let name = admin.children(&items).await?.pop().context("an item")?;
+        first.push(format!("{items}/{name}"));
+    }
+    server.kill();
+    for item in first {
+        server.count_to(&item, i32::MAX - 2)?;
+    }
+    server.restart().await?;
+    for recipe in recipes {
+        let queue = Stock::open(server.address(), recipe, &format!("/{recipe}")).await?;
+        let (both, _follower) = queue.join()?;
+        let others = ["second", "third", "fourth", "fifth"];
+        for data in others {
+            answered(&queue, &both, "put", json!({ "data": data })).await?;
+        }
+        let mut taken = Vec::new();
+        for _ in 0..5 {
+            let item = answered(&queue, &both, "take", json!({})).await?;
+            taken.push(item["data"].as_str().context("text")?.to_owned());
+            answered(&queue, &both, "ack", json!({})).await?;
+        }
+        taken.sort();
+        assert_eq!(taken, ["fifth", "first", "fourth", "second", "third"], "{recipe}");
+    }
+    Ok(())
+}
+
+async fn answered(queue: &Stock, who: &Participant, operation: &str, with: Value) -> Result<Value> {
+    let answer = queue.call_with(who, operation, &with).await?;
+    answer.value.map_err(|error| anyhow::anyhow!("{operation}: {error}"))
 }
 
 #[tokio::test]
