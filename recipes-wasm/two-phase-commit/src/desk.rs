@@ -94,6 +94,19 @@ impl Follow {
         self.watches.is_empty() || self.watches.iter().any(has_fired) || self.time() == Time::IsOver
     }
 
+    /// Whether it is followed after that. After a limit that is spent, say, it is looked at again; what is
+    /// over, is not there, or was damaged by others stays as it is.
+    fn goes_on_after(&mut self, end: &Result<Verdict, Error>) -> bool {
+        let Err(error) = end else { return false };
+        if matches!(error, Error::NoNode) {
+            return false;
+        }
+        let text = ["look at ", self.paths.transaction(), ": ", reason(error)].concat();
+        log(Level::Warn, &text);
+        self.watches.clear();
+        !matches!(error, Error::Other(_))
+    }
+
     /// Looks at it, and decides if it can be decided. None if it is not.
     fn attend(&mut self) -> Result<Option<Verdict>, Error> {
         if self.is_left {
@@ -220,12 +233,7 @@ impl Desk {
                 Ok(Some(verdict)) => Ok(verdict),
                 Err(error) => Err(error),
             };
-            if let Err(error) = &end
-                && !matches!(error, Error::NoNode)
-            {
-                follow.watches.clear();
-                let text = ["look at ", follow.paths.transaction(), ": ", reason(error)].concat();
-                log(Level::Warn, &text);
+            if follow.goes_on_after(&end) {
                 index += 1;
             } else {
                 // Its marks go with it.

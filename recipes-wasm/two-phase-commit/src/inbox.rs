@@ -22,6 +22,10 @@ const MOST_ANSWERED: usize = 64;
 /// of them, those around the data included.
 const MOST_BYTES: usize = 768 << 10;
 
+/// How many are told of in a second, so that the host drops none of the events: it takes 64 KiB of them in a
+/// second, and one takes some 200 bytes.
+const MOST_TOLD: usize = 100;
+
 /// As that of a transaction: a pause after a spent limit.
 const LOOK_AGAIN_MS: u64 = 1000;
 
@@ -47,7 +51,7 @@ pub(crate) struct Inbox {
     /// The transactions that there were at the last look, whomever they ask, in the order of their names; but
     /// for those that the site has yet to be told of.
     known: Vec<Paths>,
-    /// Kept for its firing alone: when there are others, or at once where some have yet to be told.
+    /// Kept for its firing alone: when there are others, or soon where some have yet to be told.
     _watch: Watch,
 }
 
@@ -66,8 +70,7 @@ impl Inbox {
         let (letters, unread) = read(asks)?;
         later.extend(unread);
         if !later.is_empty() {
-            let is_told = |paths: &Paths| later.iter().all(|later| later.paths != *paths);
-            known.retain(is_told);
+            forget(&mut known, &later);
             watch = alarm(0, ARRIVALS);
         }
         Ok((letters, Inbox { site, known, _watch: watch }))
@@ -84,10 +87,15 @@ impl Inbox {
             Ok::<_, Error>((there, watch, asks))
         };
         let (known, watch) = match look() {
-            Ok((there, watch, asks)) => {
+            Ok((mut there, mut watch, mut asks)) => {
+                let later = asks.split_off(asks.len().min(MOST_TOLD));
                 for Asks { paths, .. } in asks {
                     let path = paths.transaction().to_owned();
                     emit("asked", &[("transaction".to_owned(), path)]);
+                }
+                if !later.is_empty() {
+                    forget(&mut there, &later);
+                    watch = alarm(LOOK_AGAIN_MS, ARRIVALS);
                 }
                 (there, watch)
             }
@@ -98,6 +106,11 @@ impl Inbox {
         };
         Inbox { site, known, _watch: watch }
     }
+}
+
+/// Leaves those out that the site has yet to be told of.
+fn forget(known: &mut Vec<Paths>, later: &[Asks]) {
+    known.retain(|paths| later.iter().all(|later| later.paths != *paths));
 }
 
 /// The names of all transactions, and a watch that fires when there are others.

@@ -12,12 +12,15 @@
 mod kills;
 mod simulated;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use wok::participant::Notice;
 use wok_tests::admin::Admin;
 use wok_tests::guide::play_example;
+use wok_tests::patience::{eventually, within};
 use wok_tests::process::{Ended, Program};
 use wok_tests::proxy::Proxy;
 use wok_tests::stock::Stock;
@@ -331,6 +334,63 @@ async fn a_site_is_told_of_all_that_ask_it_and_first_of_those_whose_time_is_not_
     rest.sort_unstable_by_key(Value::to_string);
     assert_eq!(asked, rest);
     Ok(())
+}
+
+// As above.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_site_hears_of_all_that_ask_it_however_many_there_are() -> Result<()> {
+    // More events than a participant may send in a second.
+    const MORE: usize = 450;
+    let server = zookeeper::shared().await;
+    let path = zookeeper::unique_path();
+    let stock = Stock::open(server.address(), "two-phase-commit", &path).await?;
+    let (coordinator, (site, mut follower)) = (stock.join()?, stock.join()?);
+    let terms = json!({ "sites": ["a"], "payload": "x", "within-ms": LONG_MS });
+    for _ in 0..MOST_ANSWERED + MORE {
+        let begun = stock.call_with(&coordinator.0, "begin", &terms).await?;
+        begun.value.map_err(anyhow::Error::msg)?;
+    }
+    let asking = stock.call_with(&site, "transactions", &json!({ "site": "a" })).await?;
+    let asking = asking.value.map_err(anyhow::Error::msg)?;
+    assert_eq!(asking.as_array().map(Vec::len), Some(MOST_ANSWERED));
+    let hearing = async {
+        let mut asked = BTreeSet::new();
+        while asked.len() < MORE {
+            let notice = follower.next().await.context("the participant has ended")?;
+            if let Notice::Emitted { detail, .. } = notice {
+                asked.extend(detail.into_iter().map(|(_, path)| path));
+            }
+        }
+        Ok(())
+    };
+    within("all of them", hearing).await?
+}
+
+// As above.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_somebody_else_has_decided_takes_no_place_among_those_that_are_followed() -> Result<()>
+{
+    let server = zookeeper::shared().await;
+    let (admin, path) = (Admin::connect(server.address()).await?, zookeeper::unique_path());
+    let stock = Stock::open(server.address(), "two-phase-commit", &path).await?;
+    let (busy, other) = (stock.join()?, stock.join()?);
+    let terms = json!({ "sites": ["a"], "payload": "x", "within-ms": LONG_MS });
+    for _ in 0..MOST {
+        let begun = stock.call_with(&busy.0, "begin", &terms).await?.value;
+        let begun = begun.map_err(anyhow::Error::msg)?;
+        let transaction = format!("{path}{}", begun.as_str().context("a path")?);
+        admin.set(&format!("{transaction}/decision"), b"theirs").await?;
+        // Who follows it looks when this changes.
+        let (own, _) = admin.get(&transaction).await?.context("the transaction")?;
+        admin.set(&transaction, &own).await?;
+    }
+    let next = stock.call_with(&other.0, "begin", &terms).await?.value;
+    let registering = json!({ "transaction": next.map_err(anyhow::Error::msg)?, "site": "a" });
+    eventually("a place for another one", async || {
+        let registered = stock.call_with(&busy.0, "register", &registering).await?;
+        Ok(registered.value.is_ok().then_some(()))
+    })
+    .await
 }
 
 // As above.
