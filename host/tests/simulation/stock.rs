@@ -562,3 +562,49 @@ fn a_member_whose_server_is_behind_joins_those_who_wait() {
     assert_eq!(verdict.violations, []);
     assert_eq!(verdict.tally.grants, 4, "each member enters twice: {:?}", verdict.tally);
 }
+
+/// Somebody with a wrong size has waited, and has left. The next one, with another size, is on a server that
+/// has not heard of it.
+#[test]
+fn a_size_that_nobody_waits_for_any_more_refuses_nobody_on_a_server_that_is_behind() {
+    let scenario = r#"
+        seed = 4
+        hosts = 2
+        session-timeout-ms = 6000
+
+        [[applications]]
+        host = 0
+        config = { size = 2 }
+        steps = [
+            { rest = { ms = 2500 } },
+            { call = { operation = "enter", deadline-ms = 25000 } },
+            "leave",
+        ]
+
+        [[applications]]
+        host = 1
+        config = { size = 2 }
+        steps = [
+            { rest = { ms = 2500 } },
+            { call = { operation = "enter", deadline-ms = 25000 } },
+            "leave",
+        ]
+
+        [[applications]]
+        host = 0
+        config = { size = 3 }
+        steps = [
+            { rest = { ms = 100 } },
+            { call = { operation = "enter", deadline-ms = 1500 } },
+        ]
+
+        [[faults]]
+        fault = "lag"
+        when = { at = { ms = 1200 } }
+        host = 1
+        ms = 8000
+    "#;
+    let verdict = played("double-barrier", scenario);
+    assert_eq!(verdict.violations, []);
+    assert_eq!(verdict.tally.grants, 2, "both members enter: {:?}", verdict.tally);
+}

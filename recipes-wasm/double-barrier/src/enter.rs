@@ -4,7 +4,7 @@ use wok_sdk::participant::{self, Fence};
 use wok_sdk::zookeeper::{
     Children, Error, MultiError, Reply, Request, Watch, Write, get_children, multi, pipeline, wait,
 };
-use wok_sdk::{Named, wait_until_gone};
+use wok_sdk::{Named, confirmed, wait_until_gone};
 
 use crate::decide::{Arrival, Count, Old, Round, arrive, count, earliest};
 use crate::generation::{
@@ -33,6 +33,7 @@ pub(crate) struct Inside {
 pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
     let name = member(&participant::id()); // 1
     let mut is_likely = first.is_some();
+    let mut made_sure = None;
     let mut number = match first {
         Some(number) => number,
         None => newest()?,
@@ -47,6 +48,14 @@ pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
         let arrival = arrive(found.as_ref().map(|(generation, _)| generation), size);
         let attempt = Attempt { number, size, name: &name };
         let tried = match (arrival, found) {
+            // The server may be behind, and those who waited there may be gone.
+            (Arrival::Refuse { .. }, _) if made_sure != Some(number) => {
+                made_sure = Some(number);
+                if !is_there(number)? {
+                    number = newest()?;
+                }
+                continue;
+            }
             (Arrival::Refuse { size: there }, _) => {
                 if has_members(number)? {
                     return Err(refusal(number, size, there));
@@ -70,6 +79,12 @@ pub(crate) fn enter(size: u32, first: Option<i32>) -> Result<Inside, Error> {
             Tried::Full => (number, is_likely) = (number.wrapping_add(1), true),
         }
     }
+}
+
+/// Whether the generation is there, by a transaction: what is read after that is not from before this call.
+fn is_there(number: i32) -> Result<bool, Error> {
+    let read = Request::GetData(path(number));
+    confirmed(&path(number), read).map(|found| found.is_some())
 }
 
 /// Whether anybody waits in a generation that has children.
