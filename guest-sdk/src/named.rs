@@ -57,6 +57,23 @@ impl Named {
         participant::release(&self.path)
     }
 
+    /// Deletes it, and says how that went, for an owner that goes on where the server refuses: then it stands,
+    /// guarded and claimed as before. [`Named::is_over`] says whether it does.
+    ///
+    /// # Errors
+    /// As `participant.release`.
+    pub fn try_release(&mut self) -> Result<(), Error> {
+        let outcome = participant::release(&self.path);
+        // After `cancelled` the host goes on until it is gone.
+        self.is_over = matches!(outcome, Ok(()) | Err(Error::Cancelled));
+        outcome
+    }
+
+    /// Whether it is gone, or goes by itself.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     /// Guards it no more, because a `multi` has deleted it. Answers its path.
     pub fn gone(mut self) -> String {
         self.is_over = true;

@@ -123,6 +123,25 @@ impl Own {
         self.take_away()
     }
 
+    /// Deletes it, and says how that went, for a holder that goes on where the server refuses: then it stands,
+    /// guarded and claimed as before. [`Own::is_released`] says whether it does.
+    ///
+    /// # Errors
+    /// As `participant.release`.
+    pub fn try_release(&mut self) -> Result<(), Error> {
+        let outcome = self.take_away();
+        // After `cancelled` the host goes on until it is gone.
+        if matches!(outcome, Ok(()) | Err(Error::Cancelled)) {
+            self.released = Released::Yes;
+        }
+        outcome
+    }
+
+    /// Whether it is gone, or goes by itself.
+    pub fn is_released(&self) -> bool {
+        self.released == Released::Yes
+    }
+
     /// What is claimed goes first: what runs under the claim has ended then.
     fn take_away(&mut self) -> Result<(), Error> {
         let own = participant::release(&self.path);

@@ -119,6 +119,19 @@ impl Admin {
         Ok(())
     }
 
+    /// Says whether a directory's children may be deleted, by anybody. All else is allowed to everybody.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub async fn let_children_go(&self, directory: &str, may_go: bool) -> Result<()> {
+        let others = Permission::READ | Permission::WRITE | Permission::CREATE | Permission::ADMIN;
+        let allowed = if may_go { Permission::ALL } else { others };
+        let all = [Acl::new(allowed, AuthId::anyone())];
+        let set = self.client.set_acl(directory, &all, None).await;
+        set.with_context(|| format!("the ACL of {directory}"))?;
+        Ok(())
+    }
+
     /// Replaces a znode's data.
     ///
     /// # Errors

@@ -80,10 +80,14 @@ impl Guest for GroupMembership {
     }
 
     fn leave() -> Result<(), Error> {
-        match MEMBER.take() {
-            Some(member) => member.leave(),
-            None => Err(invalid("leave", "this participant is no member")),
+        let Some(mut member) = MEMBER.take() else {
+            return Err(invalid("leave", "this participant is no member"));
+        };
+        let left = member.leave();
+        if !member.has_left() {
+            MEMBER.set(Some(member));
         }
+        left
     }
 
     fn members() -> Result<View, Error> {

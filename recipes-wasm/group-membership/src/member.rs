@@ -85,8 +85,16 @@ impl Member {
     }
 
     /// Leaves.
-    pub(crate) fn leave(self) -> Result<(), Error> {
-        self.own.release()
+    ///
+    /// # Errors
+    /// As `participant.release`. Where the server refuses, it is still a member.
+    pub(crate) fn leave(&mut self) -> Result<(), Error> {
+        self.own.try_release()
+    }
+
+    /// Whether it has left.
+    pub(crate) fn has_left(&self) -> bool {
+        self.own.is_over()
     }
 }
 

@@ -79,12 +79,20 @@ impl Candidate {
     }
 
     /// Steps down. The announcement goes first: nobody should find it beside the next leader.
-    pub(crate) fn resign(self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// As `participant.release`. Where the server refuses, it is still a candidate.
+    pub(crate) fn resign(&mut self) -> Result<(), Error> {
         if matches!(self.place, Place::Leads { has_announced: true, .. }) {
             // If it is gone already, or does not go yet: the host sees to it, and the term ends.
             let _ = release(ANNOUNCEMENT);
         }
-        self.own.release()
+        self.own.try_release()
+    }
+
+    /// Whether it has stepped down.
+    pub(crate) fn has_resigned(&self) -> bool {
+        self.own.is_released()
     }
 
     /// Writes the announcement, fenced by the own znode.

@@ -85,10 +85,14 @@ impl Guest for LeaderElection {
     }
 
     fn resign() -> Result<(), Error> {
-        match STATE.with_borrow_mut(|state| state.candidate.take()) {
-            Some(candidate) => candidate.resign(),
-            None => Err(Error::Invalid("resign: this participant is no candidate".to_owned())),
+        let Some(mut candidate) = STATE.with_borrow_mut(|state| state.candidate.take()) else {
+            return Err(Error::Invalid("resign: this participant is no candidate".to_owned()));
+        };
+        let resigned = candidate.resign();
+        if !candidate.has_resigned() {
+            STATE.with_borrow_mut(|state| state.candidate = Some(candidate));
         }
+        resigned
     }
 
     fn leader() -> Result<Option<Term>, Error> {

@@ -86,9 +86,10 @@ impl Guest for Lock {
         if heard == Heard::Nothing || settings().consent != Some(Consent::AtOnce) {
             return keep(held);
         }
+        let path = held.grant.path.clone();
         // What runs under the claim ends before the znode goes.
-        if let Err(error) = held.own.release() {
-            let text = ["give ", &held.grant.path, " back: ", reason(&error)].concat();
+        if let Err(error) = give_back(held) {
+            let text = ["give ", &path, " back: ", reason(&error)].concat();
             log(Level::Warn, &text);
         }
     }
@@ -127,7 +128,7 @@ impl Guest for Lock {
 
     fn release() -> Result<(), Error> {
         match take_held() {
-            Some(held) => held.own.release(),
+            Some(held) => give_back(held),
             None => Err(Error::Invalid("release: the lock is not held".to_owned())),
         }
     }
@@ -199,6 +200,15 @@ fn listen(own: &Own) -> Result<Option<Listening>, Error> {
 
 fn held() -> Option<Grant> {
     STATE.with_borrow(|state| state.held.as_ref().map(|held| held.grant.clone()))
+}
+
+/// Gives the lock back. Where the server refuses, as by an access list, it is still held.
+fn give_back(mut held: Held) -> Result<(), Error> {
+    let given_back = held.own.try_release();
+    if !held.own.is_released() {
+        keep(held);
+    }
+    given_back
 }
 
 fn take_held() -> Option<Held> {

@@ -85,7 +85,7 @@ impl Guest for MultiLock {
                 Step::GoOn => {} // 3
                 Step::Gone => return Err(Error::NoNode),
                 Step::WaitFor { .. } => {
-                    return give_up(places).map(|()| Attempt::Busy(name.clone()));
+                    return give_up(&mut places).map(|()| Attempt::Busy(name.clone()));
                 }
             }
         }
@@ -93,10 +93,14 @@ impl Guest for MultiLock {
     }
 
     fn release() -> Result<(), Error> {
-        match STATE.with_borrow_mut(|state| state.held.take()) {
-            Some(held) => give_up(held.places),
-            None => Err(Error::Invalid("release: no lock is held".to_owned())),
+        let Some(mut held) = STATE.with_borrow_mut(|state| state.held.take()) else {
+            return Err(Error::Invalid("release: no lock is held".to_owned()));
+        };
+        let given_up = give_up(&mut held.places);
+        if !held.places.is_empty() {
+            STATE.with_borrow_mut(|state| state.held = Some(held));
         }
+        given_up
     }
 
     fn contenders(name: String) -> Result<Vec<InLine>, Error> {

@@ -64,25 +64,32 @@ fn look(own: &Own, children: &Children, format: Format) -> Step {
 }
 
 /// Gives places up in one transaction, claimed or not: nobody sees some of them free and others not.
-pub(crate) fn give_up(places: Vec<Own>) -> Result<(), Error> {
+///
+/// # Errors
+/// As `multi`. Where the server refuses, as by an access list, the places are left as they were.
+pub(crate) fn give_up(places: &mut Vec<Own>) -> Result<(), Error> {
     let delete = |place: &Own| {
         Write::Delete(VersionRequest { path: place.path().to_owned(), version: None })
     };
     let writes: Vec<Write> = places.iter().map(delete).collect();
     match multi(&writes, &[]) {
         Ok(_) => {
-            for place in places {
+            for place in places.drain(..) {
                 place.gone();
             }
             Ok(())
         }
         // Somebody has deleted one of them: the others go one by one, whatever becomes of each.
         Err(MultiError { error: Error::NoNode, .. }) => {
-            let released: Vec<_> = places.into_iter().map(Own::release).collect();
+            let released: Vec<_> = places.drain(..).map(Own::release).collect();
             released.into_iter().collect()
         }
+        Err(MultiError { index: Some(_), error }) => Err(error),
         // The host deletes those that are left, one by one, when they are dropped.
-        Err(failed) => Err(failed.error),
+        Err(failed) => {
+            places.clear();
+            Err(failed.error)
+        }
     }
 }
 

@@ -50,7 +50,15 @@ impl Instance {
     }
 
     /// Takes it out.
-    pub(crate) fn deregister(self) -> Result<(), Error> {
-        self.own.release()
+    ///
+    /// # Errors
+    /// As `participant.release`. Where the server refuses, it is still there.
+    pub(crate) fn deregister(&mut self) -> Result<(), Error> {
+        self.own.try_release()
+    }
+
+    /// Whether it is out.
+    pub(crate) fn is_deregistered(&self) -> bool {
+        self.own.is_over()
     }
 }

@@ -81,10 +81,14 @@ impl Guest for NameService {
     }
 
     fn deregister() -> Result<(), Error> {
-        match OWN.take() {
-            Some(own) => own.deregister(),
-            None => Err(invalid("deregister", "this participant has no instance")),
+        let Some(mut own) = OWN.take() else {
+            return Err(invalid("deregister", "this participant has no instance"));
+        };
+        let deregistered = own.deregister();
+        if !own.is_deregistered() {
+            OWN.set(Some(own));
         }
+        deregistered
     }
 
     fn resolve(name: String) -> Result<Instances, Error> {

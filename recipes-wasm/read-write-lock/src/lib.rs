@@ -91,9 +91,10 @@ impl Guest for ReadWriteLock {
         if heard == Heard::Nothing || settings().consent != Some(Consent::AtOnce) {
             return keep(held);
         }
+        let path = held.grant.path.clone();
         // What runs under the claim ends before the znode goes.
-        if let Err(error) = held.own.release() {
-            let text = ["give ", &held.grant.path, " back: ", reason(&error)].concat();
+        if let Err(error) = give_back(held) {
+            let text = ["give ", &path, " back: ", reason(&error)].concat();
             log(Level::Warn, &text);
         }
     }
@@ -138,7 +139,7 @@ impl Guest for ReadWriteLock {
 
     fn release() -> Result<(), Error> {
         match take_held() {
-            Some(held) => held.own.release(),
+            Some(held) => give_back(held),
             None => Err(Error::Invalid("release: the lock is not held".to_owned())),
         }
     }
@@ -275,6 +276,15 @@ fn become_reader(held: &mut Held) -> Result<Fence, Error> {
             settled => return settled,
         }
     }
+}
+
+/// Gives the lock back. Where the server refuses, as by an access list, it is still held.
+fn give_back(mut held: Held) -> Result<(), Error> {
+    let given_back = held.own.try_release();
+    if !held.own.is_released() {
+        keep(held);
+    }
+    given_back
 }
 
 fn take_held() -> Option<Held> {

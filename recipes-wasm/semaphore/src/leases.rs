@@ -168,16 +168,26 @@ impl Permits {
     }
 
     /// Gives them back in one transaction, so that who waits is woken once.
-    pub(crate) fn give_back(self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// As `multi`. Where the server refuses, as by an access list, all of them are still held.
+    pub(crate) fn give_back(&mut self) -> Result<(), Error> {
         let delete = |path| Write::Delete(VersionRequest { path, version: None });
         let writes: Vec<Write> = self.paths().into_iter().map(delete).collect();
         match multi(&writes, &[]) {
             Ok(_) => {
-                forget(self.leases);
+                forget(std::mem::take(&mut self.leases));
                 Ok(())
             }
+            // None is given back.
+            Err(MultiError { index: Some(_), error }) if !matches!(error, Error::NoNode) => {
+                Err(error)
+            }
             // The host deletes those that are left, one by one.
-            Err(failed) => Err(failed.error),
+            Err(failed) => {
+                self.leases.clear();
+                Err(failed.error)
+            }
         }
     }
 }

@@ -79,10 +79,14 @@ impl Guest for Semaphore {
     }
 
     fn release() -> Result<(), Error> {
-        match STATE.with_borrow_mut(|state| state.held.take()) {
-            Some(permits) => permits.give_back(),
-            None => Err(Error::Invalid("release: no permit is held".to_owned())),
+        let Some(mut permits) = STATE.with_borrow_mut(|state| state.held.take()) else {
+            return Err(Error::Invalid("release: no permit is held".to_owned()));
+        };
+        let given_back = permits.give_back();
+        if permits.count() > 0 {
+            STATE.with_borrow_mut(|state| state.held = Some(permits));
         }
+        given_back
     }
 
     fn available() -> Result<Availability, Error> {

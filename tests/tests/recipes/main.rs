@@ -14,6 +14,7 @@ mod no_herd;
 mod priority_queue;
 mod queue;
 mod read_write_lock;
+mod refusals;
 mod revoking;
 mod semaphore;
 mod two_phase_commit;
