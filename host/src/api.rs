@@ -61,7 +61,7 @@ pub(crate) use body::LONGEST as LONGEST_TIMEOUT;
 pub use desk::Served;
 #[cfg(feature = "command-line")]
 pub(crate) use lines::{answer_line, notice_line};
-pub use socket::{BindError, default_socket};
+pub use socket::{BindError, default_socket, temporary_files};
 
 use crate::config;
 use crate::epochs::Epochs;

@@ -44,7 +44,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 pub use exit::{Failure, LossInWords};
 use output::{Output, Printer};
 
-/// Holds ZooKeeper recipes - locks, elections - for programs in any language.
+/// Runs ZooKeeper recipes, such as locks and elections, for programs in any language.
 ///
 /// A lock of ZooKeeper is advisory: wok kills the command before the session can expire elsewhere,
 /// but if the whole machine freezes, only the fencing token protects what the command works on.

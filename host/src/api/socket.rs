@@ -60,7 +60,17 @@ const BACKLOG: i32 = 4096;
 /// of the user's own in the one for temporary files.
 pub fn default_socket() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    default_of(rustix::process::geteuid(), runtime, &std::env::temp_dir())
+    default_of(rustix::process::geteuid(), runtime, &temporary_files())
+}
+
+/// The directory that all users have for temporary files. A `TMPDIR` that is empty or relative counts as
+/// one that is not set.
+pub fn temporary_files() -> PathBuf {
+    absolute_or_usual(std::env::temp_dir())
+}
+
+fn absolute_or_usual(named: PathBuf) -> PathBuf {
+    if named.is_absolute() { named } else { PathBuf::from("/tmp") }
 }
 
 /// That of a user with these directories.
@@ -210,6 +220,13 @@ mod tests {
         ] {
             let socket = default_of(user, runtime.map(PathBuf::from), temporary);
             assert_eq!(socket, Path::new(expected), "{user:?} {runtime:?}");
+        }
+    }
+
+    #[test]
+    fn temporary_files_are_where_all_look_if_the_variable_names_no_absolute_path() {
+        for (named, expected) in [("", "/tmp"), ("scratch", "/tmp"), ("/var/tmp", "/var/tmp")] {
+            assert_eq!(absolute_or_usual(named.into()), Path::new(expected), "{named:?}");
         }
     }
 

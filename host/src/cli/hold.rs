@@ -62,7 +62,7 @@ pub(super) struct HoldOptions {
     #[command(flatten)]
     joining: Joining,
 
-    /// The signal that asks the command to stop.
+    /// The signal that asks the command to stop: TERM, INT, QUIT, HUP, USR1, USR2 or WINCH.
     #[arg(
         long,
         help_heading = "Command",

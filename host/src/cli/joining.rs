@@ -35,9 +35,11 @@ use crate::znode_path::ZnodePath;
 /// A time in which something can come of an operation.
 fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("that leaves no time to ask; so as not to stand in line, use \
-                               `wok hold` with an operation such as try-acquire"
-            .to_owned()),
+        Duration::ZERO => {
+            Err("that leaves no time to ask: give it 1s, say; so as not to stand in line, \
+                               use an operation such as try-acquire"
+                .to_owned())
+        }
         time => Ok(time),
     }
 }
@@ -385,7 +387,7 @@ fn owner(text: &str) -> Result<String, String> {
 /// Who this process is, in words.
 fn default_owner() -> String {
     let uid = || format!("uid {}", rustix::process::geteuid().as_raw());
-    let user = std::env::var("USER").unwrap_or_else(|_| uid());
+    let user = std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(uid);
     let host = rustix::system::uname();
     format!("{user}@{} pid {}", host.nodename().to_string_lossy(), std::process::id())
 }

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(long, short)]
     follow: bool,
 
-    /// With how many of the last lines to begin.
+    /// With how many of the last lines to begin. The daemon keeps the last 1000.
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 100)]
     lines: u32,
 

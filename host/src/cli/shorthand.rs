@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::exit::Failure;
 use super::hold::HoldOptions;
@@ -25,7 +25,7 @@ pub(super) const ELECT_EXAMPLES: &str = "Examples:\n  \
 // No doc comment: each command has a help of its own, where the commands are listed.
 // Nor a way through the daemon: a path is no recipe's name.
 #[derive(Debug, Args)]
-#[command(mut_arg("connect", |connect| connect.required(true)))]
+#[command(mut_arg("connect", |connect| connect.required(true)), mut_arg("connect_timeout", of_no_daemon))]
 pub(super) struct Arguments {
     /// The recipe's znode. It is created where it is missing.
     path: String,
@@ -36,6 +36,14 @@ pub(super) struct Arguments {
 
     #[command(flatten)]
     options: HoldOptions,
+}
+
+/// The help of `--connect-timeout` speaks of a daemon where there can be one.
+fn of_no_daemon(connect_timeout: Arg) -> Arg {
+    connect_timeout.help(
+        "How long to try while no server grants a session, for example one that is starting; `0s` tries \
+         once",
+    )
 }
 
 impl Arguments {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use crate::api::default_socket;
+use crate::api::{default_socket, temporary_files};
 
 /// The socket that a client uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Socket {
     }
 
     fn by_default(path: PathBuf) -> Self {
-        let is_among_all = path.starts_with(std::env::temp_dir());
+        let is_among_all = path.starts_with(temporary_files());
         let owner = if is_among_all { Owner::Own } else { Owner::Anybody };
         Socket { path, owner }
     }
@@ -61,7 +61,7 @@ mod tests {
     fn a_stranger_is_not_believed_where_anybody_can_listen() {
         let own = geteuid().as_raw();
         let stranger = own + 1;
-        let shared = Socket::by_default(std::env::temp_dir().join("wok-7/wok.sock"));
+        let shared = Socket::by_default(temporary_files().join("wok-7/wok.sock"));
         assert!(shared.trusts(own) && shared.trusts(0) && !shared.trusts(stranger));
         assert!(Socket::by_default("/run/user/7/wok.sock".into()).trusts(stranger));
         assert!(Socket::new(Some("/tmp/mine.sock".into())).trusts(stranger));

@@ -102,7 +102,7 @@ impl Kind {
             }
             Kind::Unauthorized => "Over TCP: the token is missing or wrong.",
             Kind::Forbidden => {
-                "The host does not serve this user, this `Host`, or a web page of another origin."
+                "The host does not serve this user, this `Host`, or any web page, which is a request with `Origin`."
             }
             Kind::NotFound => "There is no such recipe, participant or path.",
             Kind::NoOperation => {
@@ -126,8 +126,9 @@ impl Kind {
             }
             Kind::ModuleFailed => "The module failed, and its participant has ended.",
             Kind::Unavailable => {
-                "There is no session, all sessions are full, the host is stopping, or it has too \
-                 many connections."
+                "There is no session, each session has been in doubt for 2 s or for all of the call's \
+                 timeout, all sessions are full, the host is stopping, or it has too many connections. \
+                 Nothing was done: try again."
             }
             Kind::TimedOut => {
                 "The caller's timeout passed, or the call was cancelled. Nothing of the operation \
