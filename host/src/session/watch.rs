@@ -1,8 +1,8 @@
 //! One-shot watches.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -35,7 +35,24 @@ pub struct Watch {
     fired: Shared<BoxFuture<'static, Event>>,
     /// What this clone has seen: a shared future must not be polled again by who saw it complete.
     seen: Option<Event>,
+    turn: Turn,
     claimed_by: Arc<AtomicU64>,
+}
+
+/// Whose turn it is to poll a watch. All clones of the watch have the same one.
+///
+/// A shared future that somebody polls tells whoever else polls it at that moment to wait, and counts on the
+/// first one to poll once more. [`Watch::fired`] never does: without turns, who waits could miss the event
+/// (<https://github.com/rust-lang/futures-rs/issues/2706>).
+#[derive(Clone, Debug, Default)]
+struct Turn(Arc<Mutex<()>>);
+
+impl Turn {
+    /// The event's receiver is polled meanwhile, and what is told of the event is told: both take no lock
+    /// that is held by somebody who asks a watch.
+    fn take(&self) -> MutexGuard<'_, ()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Participants that go by the same rules: of one module. What a claim of one of them says of those
@@ -58,7 +75,8 @@ impl Watch {
     /// A watch that fires when `fired` completes. It may never complete: a session that ends takes
     /// its watches with it, and the participant that waits learns that from the session.
     pub fn new(fired: BoxFuture<'static, Event>) -> Self {
-        Watch { fired: fired.shared(), seen: None, claimed_by: Arc::default() }
+        let (turn, claimed_by) = (Turn::default(), Arc::default());
+        Watch { fired: fired.shared(), seen: None, turn, claimed_by }
     }
 
     /// No znode's watch: it fires when that time has passed.
@@ -83,14 +101,17 @@ impl Watch {
 
     /// The event, if it has fired by now.
     pub fn fired(&self) -> Option<Event> {
-        self.seen
-            .or_else(|| self.fired.peek().copied())
-            .or_else(|| self.fired.clone().now_or_never())
+        let ask = || {
+            let _turn = self.turn.take();
+            self.fired.clone().now_or_never()
+        };
+        self.seen.or_else(|| self.fired.peek().copied()).or_else(ask)
     }
 
     /// Completes when it has fired.
     pub fn poll_fired(&mut self, cx: &mut Context<'_>) -> Poll<Event> {
         if self.seen.is_none() {
+            let _turn = self.turn.take();
             self.seen = Some(std::task::ready!(Pin::new(&mut self.fired).poll(cx)));
         }
         self.seen.map_or(Poll::Pending, Poll::Ready)
@@ -107,13 +128,14 @@ impl Watch {
             told(event);
             event
         };
-        Watch { fired: paying.boxed().shared(), seen: None, claimed_by }
+        let turn = Turn::default();
+        Watch { fired: paying.boxed().shared(), seen: None, turn, claimed_by }
     }
 
     /// A handle that does not keep the watch armed; none once it has fired.
     pub(super) fn downgrade(&self) -> Option<WeakWatch> {
-        let claimed_by = Arc::clone(&self.claimed_by);
-        self.fired.downgrade().map(|fired| WeakWatch { fired, claimed_by })
+        let (turn, claimed_by) = (self.turn.clone(), Arc::clone(&self.claimed_by));
+        self.fired.downgrade().map(|fired| WeakWatch { fired, turn, claimed_by })
     }
 }
 
@@ -121,23 +143,74 @@ impl Watch {
 #[derive(Debug)]
 pub(super) struct WeakWatch {
     fired: WeakShared<BoxFuture<'static, Event>>,
+    turn: Turn,
     claimed_by: Arc<AtomicU64>,
 }
 
 impl WeakWatch {
     /// The watch, if somebody still holds it and it has not fired.
     pub(super) fn upgrade(&self) -> Option<Watch> {
-        let claimed_by = Arc::clone(&self.claimed_by);
-        let watch = Watch { fired: self.fired.upgrade()?, seen: None, claimed_by };
+        let (turn, claimed_by) = (self.turn.clone(), Arc::clone(&self.claimed_by));
+        let watch = Watch { fired: self.fired.upgrade()?, seen: None, turn, claimed_by };
         watch.fired().is_none().then_some(watch)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
     use std::task::Waker;
+    use std::thread;
 
     use super::*;
+
+    /// Ends a hang, and is no measure.
+    const HANG: Duration = Duration::from_secs(60);
+
+    /// The event comes while another thread asks for it, and who waits polls before that thread is through.
+    #[test]
+    fn who_only_asks_takes_nobodys_wake_up() {
+        let (polled, is_polled) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel::<()>();
+        let may_go_on = Mutex::new(may_go_on);
+        let (fire, mut fired) = tokio::sync::oneshot::channel();
+        let mut polls = 0;
+        let receiving = std::future::poll_fn(move |cx| {
+            let now = Pin::new(&mut fired).poll(cx).map(|event| event.unwrap());
+            polls += 1;
+            polled.send(()).unwrap();
+            if polls == 2 {
+                // Whoever asks is kept here. Who waits cannot say that it has polled if it is kept as well,
+                // so it has a while for that.
+                let _ = may_go_on.lock().unwrap().recv_timeout(Duration::from_millis(200));
+            }
+            now
+        });
+        let asked = Watch::new(receiving.boxed());
+        let mut waited_for = asked.clone();
+        let (tell, told) = mpsc::channel();
+        let waiting = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let mut polls = 0;
+            let event = std::future::poll_fn(|cx| {
+                let event = waited_for.poll_fired(cx);
+                polls += 1;
+                if polls == 2 {
+                    // Whoever asks may have gone on by now.
+                    let _ = go_on.send(());
+                }
+                event
+            });
+            tell.send(runtime.block_on(event)).unwrap();
+        });
+        is_polled.recv_timeout(HANG).unwrap();
+        let asking = thread::spawn(move || asked.fired());
+        is_polled.recv_timeout(HANG).unwrap();
+        fire.send(Event::Deleted).unwrap();
+        assert_eq!(told.recv_timeout(HANG), Ok(Event::Deleted));
+        waiting.join().unwrap();
+        asking.join().unwrap();
+    }
 
     #[test]
     fn every_clone_can_be_asked_again_and_again() {
