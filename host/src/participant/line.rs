@@ -277,6 +277,13 @@ impl Drop for LastWord {
     }
 }
 
+/// What a follower finds in its queue.
+enum Oldest {
+    Notice(Notice),
+    NothingYet,
+    NothingMore,
+}
+
 /// A follower's end of the line.
 #[derive(Debug)]
 pub struct Follower {
@@ -296,21 +303,25 @@ impl Follower {
     /// Nothing is lost.
     pub async fn next(&mut self) -> Option<Notice> {
         loop {
-            {
-                let mut waiting = self.queue.waiting();
-                while let Some(notice) = waiting.notices.pop_front() {
-                    if !matches!(notice, Notice::Held(_)) || self.is_live() {
-                        return Some(notice);
-                    }
-                }
-                // A follower that keeps up needs no room kept, and there may be thousands of them.
-                waiting.notices = VecDeque::new();
-                if waiting.ended {
-                    return None;
-                }
+            match self.oldest() {
+                Oldest::Notice(Notice::Held(_)) if !self.is_live() => {}
+                Oldest::Notice(notice) => return Some(notice),
+                Oldest::NothingMore => return None,
+                Oldest::NothingYet => self.queue.arrived.notified().await,
             }
-            self.queue.arrived.notified().await;
         }
+    }
+
+    /// Takes the oldest notice out, and leaves the queue to others: whether a claim is live is asked without
+    /// it.
+    fn oldest(&self) -> Oldest {
+        let mut waiting = self.queue.waiting();
+        if let Some(notice) = waiting.notices.pop_front() {
+            return Oldest::Notice(notice);
+        }
+        // A follower that keeps up needs no room kept, and there may be thousands of them.
+        waiting.notices = VecDeque::new();
+        if waiting.ended { Oldest::NothingMore } else { Oldest::NothingYet }
     }
 
     fn is_live(&self) -> bool {

@@ -473,8 +473,10 @@ fn loss_of(seat: &Seat, path: String) -> Loss {
 /// Tells the follower of doubt and its end, and completes when the session is lost.
 async fn until_session_lost(state: &mut watch::Receiver<SessionState>, line: &Line) -> SessionLoss {
     loop {
+        // Nothing is told while the state is borrowed: a follower that holds its queue may wait for the state.
+        let now = *state.borrow_and_update();
         // A participant may join in doubt, and what is over before anybody looks is not told.
-        match *state.borrow_and_update() {
+        match now {
             SessionState::Suspended => line.tell(Notice::Suspended),
             SessionState::Connected => line.tell(Notice::Resumed),
             SessionState::Lost(loss) => return loss,
