@@ -120,7 +120,11 @@ impl Member {
     }
 
     pub(super) async fn until_it_holds(&self) -> Result<()> {
-        eventually("a claim", async || Ok(self.holds().then_some(()))).await
+        eventually("a claim", async || {
+            self.goes_on()?;
+            Ok(self.holds().then_some(()))
+        })
+        .await
     }
 
     /// Waits until it holds, and `other` never does at the same time.
@@ -128,9 +132,18 @@ impl Member {
         eventually("a claim", async || {
             let (before, others, after) = (self.holds(), other.holds(), self.holds());
             anyhow::ensure!(!(before && others && after), "two hold at the same time");
+            self.goes_on()?;
             Ok(after.then_some(()))
         })
         .await
+    }
+
+    /// Fails where it has ended: it will never hold then.
+    fn goes_on(&self) -> Result<()> {
+        match &self.told.borrow().ending {
+            Some(ending) => anyhow::bail!("it ended first: {ending:?}"),
+            None => Ok(()),
+        }
     }
 
     pub(super) async fn until_it_stands_in_line(&self) -> Result<()> {

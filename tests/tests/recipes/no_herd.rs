@@ -7,16 +7,18 @@
     reason = "all of it is test code, where a panic is a failed test"
 )]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use wok::base::{self, Base, BaseOptions, Sessions};
 use wok::guest::{Limits, Module, Mount};
 use wok::modules::ModuleSource;
-use wok::participant::{Call, Follower, Join, Participant};
+use wok::participant::{Call, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
 use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::{Match, Proxy};
@@ -54,7 +56,10 @@ struct Line {
     path: String,
     members: Vec<(Arc<Participant>, Follower)>,
     module: Module,
-    calls: JoinSet<Result<()>>,
+    /// Each answers whose it was.
+    calls: JoinSet<Result<usize>>,
+    /// Whose calls have been answered.
+    answered: BTreeSet<usize>,
     host: Base,
 }
 
@@ -85,8 +90,8 @@ impl Line {
         for _ in 0..SESSIONS {
             sessions.push(host.open_session().await?);
         }
-        let (members, calls) = (Vec::new(), JoinSet::new());
-        Ok((Line { recipe, proxy, path, members, module, calls, host }, sessions))
+        let (members, calls, answered) = (Vec::new(), JoinSet::new(), BTreeSet::new());
+        Ok((Line { recipe, proxy, path, members, module, calls, answered, host }, sessions))
     }
 
     /// Has so many others call an operation, one behind another, until all of them watch.
@@ -101,9 +106,11 @@ impl Line {
             self.join(&sessions[waiter % SESSIONS])?;
             self.call(waiter, operation, &Value::Null)?;
             let enough = before + self.recipe.joining;
-            eventually("a place in line", async || Ok((self.requests() >= enough).then_some(())))
-                .await
-                .with_context(|| format!("{} of {enough} requests", self.requests()))?;
+            let in_line = eventually("a place in line", async || {
+                self.note_answers()?;
+                Ok((self.requests() >= enough).then_some(()))
+            });
+            in_line.await.with_context(|| format!("{} of {enough} requests", self.requests()))?;
         }
         Ok(())
     }
@@ -129,23 +136,37 @@ impl Line {
     fn call(&mut self, member: usize, operation: &str, arguments: &Value) -> Result<()> {
         let arguments = self.module.arguments(operation, arguments)?;
         let participant = Arc::clone(&self.members[member].0);
+        self.answered.remove(&member);
         self.calls.spawn(async move {
             let call = Call { arguments, deadline: None, withdrawn: None };
             let answer = participant.call(call).await?;
-            answer.value.map(drop).map_err(|error| anyhow!("{error}"))
+            answer.value.map(|_| member).map_err(|error| anyhow!("{error}"))
         });
         Ok(())
     }
 
-    /// Waits until one that did not hold last does, and answers which one. Fails with the call that does.
-    async fn until_another_holds(&mut self, last: Option<usize>) -> Result<usize> {
-        let Line { members, calls, .. } = self;
-        let held = eventually("a claim", async || {
-            while let Some(ended) = calls.try_join_next() {
-                ended??;
+    /// Notes whose calls have been answered by now. Fails with the call that does, and where a participant has
+    /// ended: with its session, say, on a machine that stands still for too long.
+    fn note_answers(&mut self) -> Result<()> {
+        while let Some(ended) = self.calls.try_join_next() {
+            self.answered.insert(ended??);
+        }
+        for (member, follower) in &mut self.members {
+            while let Some(Some(notice)) = follower.next().now_or_never() {
+                if let Notice::Ended(ending) = notice {
+                    bail!("{} has ended: {ending:?}", member.id());
+                }
             }
-            let mut others = members.iter().enumerate().filter(|(it, _)| Some(*it) != last);
-            Ok(others.find_map(|(it, (member, _))| member.holds().then_some(it)))
+        }
+        Ok(())
+    }
+
+    /// Waits until one that did not hold last does, and has nothing under way. Answers which one.
+    async fn until_another_holds(&mut self, last: Option<usize>) -> Result<usize> {
+        let held = eventually("a claim", async || {
+            self.note_answers()?;
+            let mut others = self.answered.iter().filter(|it| Some(**it) != last);
+            Ok(others.find(|it| self.members[**it].0.holds()).copied())
         })
         .await;
         held.with_context(|| {
@@ -238,7 +259,7 @@ async fn cost_of_a_count(waiters: usize) -> Result<usize> {
     line.join(&sessions[0])?;
     let count = |line: &mut Line, id: &str| line.call(0, "count-down", &json!({ "id": id }));
     let answered = async |line: &mut Line| -> Result<()> {
-        within("an answer", line.calls.join_next()).await?.context("a call")??
+        within("an answer", line.calls.join_next()).await?.context("a call")??.map(drop)
     };
     count(&mut line, "first")?;
     answered(&mut line).await?;
