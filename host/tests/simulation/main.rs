@@ -12,6 +12,7 @@
 mod exhaustive;
 mod fingerprints;
 mod judging;
+mod lagging;
 mod mutants;
 mod rules;
 mod stock;

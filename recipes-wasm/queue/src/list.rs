@@ -49,8 +49,8 @@ impl List {
     /// Whether an item that was created by that transaction, and read since, can be the one that the list
     /// names: the directory may have been removed meanwhile, and its counter begun anew.
     ///
-    /// A directory whose counter has come to its end tells of no newer item: so where the item is newer than
-    /// the list, it is asked whether the directory is the same.
+    /// Where the directory's counter has come to its end, a new item leaves `pzxid` as it is. So where the item
+    /// is newer than the list, this looks whether the directory is the one that was listed.
     pub(crate) fn has(&self, czxid: u64) -> Result<bool, Error> {
         let is_same = |stat: Stat| stat.czxid == self.directory;
         Ok(czxid <= self.zxid || exists(ITEMS)?.is_some_and(is_same))

@@ -147,7 +147,7 @@ fn through(
             rest.put_back(later.into_iter().map(|item| item.name).collect());
         }
         let count = items.len();
-        // Nobody was faster for what only cannot be buried.
+        // Where all that was found cannot be buried, nobody was faster.
         was_late = refused == 0 || refused < there;
         if count == 0 {
             continue;
