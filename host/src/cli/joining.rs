@@ -32,14 +32,14 @@ use crate::session::{ConnectError, SeatLimits, Session, Timing};
 use crate::tasks::Tasks;
 use crate::znode_path::ZnodePath;
 
+/// The error of a `--wait` in which nothing can come of an operation, with the remedy.
+const NO_TIME: &str = "that leaves no time to ask: give it 1s, say; so as not to stand in line, use an \
+                       operation such as try-acquire";
+
 /// A time in which something can come of an operation.
 fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => {
-            Err("that leaves no time to ask: give it 1s, say; so as not to stand in line, \
-                               use an operation such as try-acquire"
-                .to_owned())
-        }
+        Duration::ZERO => Err(NO_TIME.to_owned()),
         time => Ok(time),
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Arguments {
     options: HoldOptions,
 }
 
-/// The help of `--connect-timeout` speaks of a daemon where there can be one.
+/// Gives `--connect-timeout` a help that does not speak of the daemon, which these commands never use.
 fn of_no_daemon(connect_timeout: Arg) -> Arg {
     connect_timeout.help(
         "How long to try while no server grants a session, for example one that is starting; `0s` tries \

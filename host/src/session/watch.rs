@@ -41,15 +41,18 @@ pub struct Watch {
 
 /// Whose turn it is to poll a watch. All clones of the watch have the same one.
 ///
-/// A shared future that somebody polls tells whoever else polls it at that moment to wait, and counts on the
-/// first one to poll once more. [`Watch::fired`] never does: without turns, who waits could miss the event
+/// When two threads poll a shared future at the same time, the future answers the second one `Pending`, and
+/// relies on the first one to poll again when the event comes. [`Watch::fired`] polls once and never again, so
+/// without turns a second thread that waits would sleep on after the event
 /// (<https://github.com/rust-lang/futures-rs/issues/2706>).
 #[derive(Clone, Debug, Default)]
 struct Turn(Arc<Mutex<()>>);
 
 impl Turn {
-    /// The event's receiver is polled meanwhile, and what is told of the event is told: both take no lock
-    /// that is held by somebody who asks a watch.
+    /// Waits for the turn, and has it until the guard is dropped.
+    ///
+    /// The thread that has the turn polls the event's receiver, and calls what [`Watch::paid`] was given. Neither
+    /// takes a lock that a thread may hold while it polls a watch, so no two threads wait for each other.
     fn take(&self) -> MutexGuard<'_, ()> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,8 +183,8 @@ mod tests {
             polls += 1;
             polled.send(()).unwrap();
             if polls == 2 {
-                // Whoever asks is kept here. Who waits cannot say that it has polled if it is kept as well,
-                // so it has a while for that.
+                // The asking thread stays in its poll until the waiting thread has polled. With turns the
+                // waiting thread cannot poll before this returns, so this stops after a while.
                 let _ = may_go_on.lock().unwrap().recv_timeout(Duration::from_millis(200));
             }
             now
@@ -196,7 +199,7 @@ mod tests {
                 let event = waited_for.poll_fired(cx);
                 polls += 1;
                 if polls == 2 {
-                    // Whoever asks may have gone on by now.
+                    // The send fails where the asking thread has stopped listening.
                     let _ = go_on.send(());
                 }
                 event

@@ -24,12 +24,12 @@ pub(crate) const MOST: usize = 64;
 /// How many of the next items somebody asks for who was late for one.
 const LOOKED_AT_ONCE: usize = 16;
 
-/// How many items that cannot be buried may stand before those that are to be had: their names take some
-/// 500 KiB of the component's memory.
+/// How many items that cannot be buried one take leaves out, before it fails: each name takes some hundred
+/// bytes of the component's memory.
 const MOST_STUCK: usize = 4096;
 
-/// The names of items that cannot be buried. What takes leaves them out, so that they keep nobody from the
-/// items behind them; the next take tries anew.
+/// The names of items that cannot be buried. The take that failed to bury them leaves them out of its lists,
+/// so that it reaches the items behind them; the next take tries to bury them again.
 type Stuck = BTreeSet<String>;
 
 /// What was taken.

@@ -102,7 +102,8 @@ impl Kind {
             }
             Kind::Unauthorized => "Over TCP: the token is missing or wrong.",
             Kind::Forbidden => {
-                "The host does not serve this user, this `Host`, or any web page, which is a request with `Origin`."
+                "The host does not serve this user, this `Host`, or any web page, which is a request with \
+                 `Origin`."
             }
             Kind::NotFound => "There is no such recipe, participant or path.",
             Kind::NoOperation => {
