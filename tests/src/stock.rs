@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use serde_json::Value;
 use wok::base::{self, Base, BaseOptions, Sessions};
 use wok::guest::{Arguments, Engine, EngineOptions, Limits, Module, Mount, Pace};
 use wok::modules::{ModuleSource, stock_names};
-use wok::participant::{Answer, Call, Follower, Join, Participant};
+use wok::participant::{Answer, Call, CallError, Follower, Join, Notice, Participant};
 use wok::session::{ConnectOptions, SeatLimits, Session};
 
 use crate::patience::within;
@@ -118,8 +118,12 @@ impl Stock {
     ) -> Result<Answer> {
         let arguments = self.arguments(operation, arguments)?;
         let call = Call { arguments, deadline: None, withdrawn: None };
-        Ok(within(operation, participant.call(call)).await??)
+        match within(operation, participant.call(call)).await? {
+            Err(CallError::Ended) => bail!("{operation}: {}", ending(participant).await?),
+            answer => Ok(answer?),
+        }
     }
+
     /// What a call of an operation is made of, for a caller that withdraws.
     ///
     /// # Errors
@@ -127,4 +131,15 @@ impl Stock {
     pub fn arguments(&self, operation: &str, arguments: &Value) -> Result<Arguments> {
         Ok(self.module.arguments(operation, arguments)?)
     }
+}
+
+/// How a participant has ended, which the error of its call does not say.
+async fn ending(participant: &Participant) -> Result<String> {
+    let mut follower = participant.presence().follow();
+    while let Some(notice) = within("the end to be told", follower.next()).await? {
+        if let Notice::Ended(ending) = notice {
+            return Ok(format!("the participant has ended: {ending}"));
+        }
+    }
+    bail!("the participant has ended, and tells no end")
 }

@@ -78,7 +78,7 @@ const CALLS_PER_SECOND_KEY: Key = Key::new("calls-per-second", "5000");
 pub struct Limits {
     /// Bytes of linear memory.
     pub memory: u64,
-    /// Time a call into the guest may compute, host calls not counted.
+    /// Processor time of one call; the time for which the call waits is given back, up to the whole.
     pub cpu_per_call: Duration,
     /// Watches that are armed at once.
     pub watches: u32,

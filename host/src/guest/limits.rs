@@ -11,7 +11,8 @@ pub struct Limits {
     pub memory: u64,
     /// Entries of a table.
     pub table_elements: u64,
-    /// Processor time of one call; `limits.cpu-per-call`.
+    /// Processor time of one call, which gets back the time for which it waits, up to the whole;
+    /// `limits.cpu-per-call`.
     pub cpu_per_call: Duration,
     /// Watches and alarms owned at once; `limits.watches`.
     pub watches: u32,

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use super::Scheduler;
 use super::errand::Errand;
@@ -26,14 +26,44 @@ const LONGEST_TURN: Duration = TICK.saturating_mul(2);
 /// It runs on the thread that polls it. After a turn that overran it goes on in the slow lane until it
 /// blocks or returns. If more time passes than a turn may last, another process had the
 /// processor, or the host put a long list in order: that is not charged.
+///
+/// The time for which the call waits is given back, up to the whole budget. A call may last for hours and be
+/// woken any number of times, and what it used long ago says nothing of what it takes from others now.
 pub(in crate::guest) struct Metered<T> {
     place: Place<T>,
     /// Polled first: there is nothing for the call to do before it is done.
     errand: Option<Errand>,
     /// None where fuel is what bounds it.
-    left: Option<Duration>,
+    allowance: Option<Allowance>,
+    /// Since when it has waited, if it waits.
+    blocked: Option<Instant>,
     turn: Arc<Turn>,
     scheduler: Arc<Scheduler>,
+}
+
+/// What processor time a call has.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    budget: Duration,
+    /// At most the budget.
+    left: Duration,
+}
+
+impl Allowance {
+    fn new(budget: Duration) -> Self {
+        Allowance { budget, left: budget }
+    }
+
+    /// Answers whether there was so much left.
+    fn charge(&mut self, took: Duration) -> bool {
+        let left = self.left.checked_sub(took);
+        self.left = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    fn give_back(&mut self, waited: Duration) {
+        self.left = self.left.saturating_add(waited).min(self.budget);
+    }
 }
 
 /// Where a call is.
@@ -57,7 +87,8 @@ impl<T: Send + 'static> Metered<T> {
         turn: Arc<Turn>,
         scheduler: Arc<Scheduler>,
     ) -> Self {
-        Metered { place: Place::Here(call), errand: None, left: Some(budget), turn, scheduler }
+        let allowance = Some(Allowance::new(budget));
+        Metered { allowance, ..Metered::without_clock(call, turn, scheduler) }
     }
 
     /// For calls that are bounded by fuel.
@@ -66,7 +97,8 @@ impl<T: Send + 'static> Metered<T> {
         turn: Arc<Turn>,
         scheduler: Arc<Scheduler>,
     ) -> Self {
-        Metered { place: Place::Here(call), errand: None, left: None, turn, scheduler }
+        let place = Place::Here(call);
+        Metered { place, errand: None, allowance: None, blocked: None, turn, scheduler }
     }
 
     fn take_turn(&mut self, mut call: Running<T>, context: &mut Context<'_>) -> Turned<T> {
@@ -80,13 +112,19 @@ impl<T: Send + 'static> Metered<T> {
 
     /// Nothing is left of a call that used up its budget.
     fn charge(&mut self, call: Running<T>, took: Duration) -> Turned<T> {
-        let Some(left) = self.left else { return Turned::GoesOn(call) };
-        match left.checked_sub(took.min(LONGEST_TURN)) {
-            Some(left) => {
-                self.left = Some(left);
-                Turned::GoesOn(call)
-            }
-            None => Turned::Spent,
+        let Some(allowance) = &mut self.allowance else { return Turned::GoesOn(call) };
+        if allowance.charge(took.min(LONGEST_TURN)) { Turned::GoesOn(call) } else { Turned::Spent }
+    }
+
+    /// It waits, from here on or as before.
+    fn block(&mut self) -> Poll<Result<T, CpuSpent>> {
+        self.blocked.get_or_insert_with(Instant::now);
+        Poll::Pending
+    }
+
+    fn unblock(&mut self) {
+        if let (Some(since), Some(allowance)) = (self.blocked.take(), &mut self.allowance) {
+            allowance.give_back(since.elapsed());
         }
     }
 
@@ -110,9 +148,12 @@ impl<T: Send + 'static> Future for Metered<T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         loop {
             if let Some(errand) = &mut self.errand {
-                ready!(errand.as_mut().poll(context));
+                if errand.as_mut().poll(context).is_pending() {
+                    return self.block();
+                }
                 self.errand = None;
             }
+            self.unblock();
             let (turned, is_back) = match mem::replace(&mut self.place, Place::Over) {
                 Place::Here(call) => (self.take_turn(call, context), false),
                 Place::Lane(mut detour) => match Pin::new(&mut detour).poll(context) {
@@ -135,7 +176,7 @@ impl<T: Send + 'static> Future for Metered<T> {
             // because this task may have another waker by now.
             let has_waker = matches!(self.place, Place::Here(_)) && !is_back;
             if has_waker && self.errand.is_none() {
-                return Poll::Pending;
+                return self.block();
             }
         }
     }
