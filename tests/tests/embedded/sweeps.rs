@@ -31,14 +31,14 @@ fn a_container_goes_after_its_last_child_and_not_before_its_first() {
 fn a_node_whose_time_is_over_goes_unless_it_has_children() {
     check(|run| {
         let a = run.connect("a")?;
-        run.call(a, create("/timed").flags(5).ttl_ms(1))?;
+        run.call(a, create("/timed").flags(5).ttl_ms(2_000))?;
         run.call(a, exists("/timed", Leave))?;
         run.event(a)?;
         run.call(a, create("/timed"))?;
         // Of two that are due at the same sweep, the one with a child stays.
-        run.call(a, create("/timed/parent").flags(5).ttl_ms(200))?;
+        run.call(a, create("/timed/parent").flags(5).ttl_ms(2_000))?;
         run.call(a, create("/timed/parent/child"))?;
-        run.call(a, create("/timed/s-").flags(6).ttl_ms(400))?;
+        run.call(a, create("/timed/s-").flags(6).ttl_ms(2_200))?;
         run.call(a, exists("/timed/s-0000000001", Leave))?;
         run.call(a, exists("/timed/parent", No))?;
         run.event(a)?;

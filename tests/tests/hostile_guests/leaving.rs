@@ -16,8 +16,9 @@ use wok_tests::proxy::{Action, Match};
 
 use crate::scene::{Room, Scene};
 
-/// How long the caller of an operation that never ends waits.
-const SOON: Option<Duration> = Some(Duration::from_millis(200));
+/// How long the caller of an operation that never ends waits. The operation has long begun to wait by then, on
+/// a slow machine, too.
+const SOON: Option<Duration> = Some(Duration::from_secs(2));
 
 /// What a server answers where an access list is in the way.
 const NO_AUTH: i32 = -102;
@@ -100,14 +101,14 @@ async fn an_operation_that_ignores_its_cancellation_is_dropped_after_the_grace()
             let start = Instant::now();
             let answer = guest.call_for(operation, json!({}), SOON).await?;
             assert_eq!(answer, Err(CallError::Cancelled), "{operation}");
-            // The caller's 200 ms and the grace of a second.
-            assert!(start.elapsed() >= Duration::from_millis(1_200), "{:?}", start.elapsed());
+            // The caller's two seconds and the grace of one.
+            assert!(start.elapsed() >= Duration::from_secs(3), "{:?}", start.elapsed());
             guest.ending().await
         };
         let (ending, holds) = scene.beside(attacking).await?;
         let Ending::Failed(fault) = ending else { panic!("{ending:?}") };
         assert_eq!(fault.kind(), "grace-spent", "{fault}");
-        assert!(holds >= 3, "{holds} holds of the neighbour in more than a second");
+        assert!(holds >= 3, "{holds} holds of the neighbour in more than three seconds");
         assert_eq!(scene.left_behind().await?, Vec::<String>::new());
     }
     Ok(())

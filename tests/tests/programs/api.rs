@@ -249,19 +249,19 @@ async fn a_participant_without_a_stream_lives_by_its_lease() -> Result<()> {
     let server = zookeeper::shared().await;
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
-    let join = json!({ "call": "acquire", "detached": true, "lease": "1s", "app": "script" });
+    let join = json!({ "call": "acquire", "detached": true, "lease": "5s", "app": "script" });
     let joined = client.post("/v1/recipes/orders/join", &join).await?;
     assert_eq!(joined.status, 201, "{joined:?}");
     let id = joined.body["participant"].as_str().unwrap().to_owned();
     assert!(joined.body["held"]["fence"].as_u64() > Some(0), "{joined:?}");
     // A second one is told when its time passes that it has nothing, and nothing of it is left.
-    let patient = json!({ "call": "acquire", "detached": true, "lease": "1s", "timeout": "100ms" });
+    let patient = json!({ "call": "acquire", "detached": true, "lease": "5s", "timeout": "100ms" });
     let late = client.post("/v1/recipes/orders/join", &patient).await?;
     assert_eq!((late.status, &late.body["error"]), (504, &json!("timed-out")), "{late:?}");
     let list = client.get("/v1/participants").await?.body;
     assert_eq!(list["participants"].as_array().unwrap().len(), 1, "{list}");
     let renewed = client.ask("PUT", &format!("/v1/participants/{id}/lease"), &Value::Null).await?;
-    assert_eq!((renewed.status, &renewed.body["lease"]), (200, &json!("1s")), "{renewed:?}");
+    assert_eq!((renewed.status, &renewed.body["lease"]), (200, &json!("5s")), "{renewed:?}");
     // It releases by a call, and takes the lock again.
     let operation = |name: &str| format!("/v1/participants/{id}/{name}");
     assert_eq!(client.post(&operation("release"), &Value::Null).await?.status, 200);
@@ -290,11 +290,11 @@ async fn a_call_that_is_open_keeps_its_participant_longer_than_the_lease() -> Re
     let serving = serve(server.address(), "", LOCK).await?;
     let client = serving.client();
     let _holder = holding(&client).await?;
-    let join = json!({ "detached": true, "lease": "2s" });
+    let join = json!({ "detached": true, "lease": "5s" });
     let joined = client.post("/v1/recipes/orders/join", &join).await?;
     let id = joined.body["participant"].as_str().unwrap().to_owned();
     // Longer than two leases, in which nobody renews.
-    let path = format!("/v1/participants/{id}/acquire?timeout=5s");
+    let path = format!("/v1/participants/{id}/acquire?timeout=11s");
     let late = client.post(&path, &json!({})).await?;
     assert_eq!((late.status, &late.body["error"]), (504, &json!("timed-out")), "{late:?}");
     Ok(())
@@ -306,7 +306,7 @@ async fn a_call_that_is_open_keeps_nothing_that_is_held_longer_than_the_lease() 
     let (_directory, module) = guests::guest_file("hostile")?;
     let serving = serve(server.address(), "", &orders_of(&module)).await?;
     let client = serving.client();
-    let join = json!({ "call": "hold", "detached": true, "lease": "1s" });
+    let join = json!({ "call": "hold", "detached": true, "lease": "5s" });
     let joined = client.post("/v1/recipes/orders/join", &join).await?;
     let id = joined.body["participant"].as_str().unwrap().to_owned();
     let path = format!("/v1/participants/{id}/wait-for-ever");

@@ -232,7 +232,7 @@ async fn answers_of_a_server_alone_do_not_keep_a_session() -> Result<()> {
 
 #[tokio::test]
 async fn a_session_costs_transactions_only_while_it_has_ephemeral_znodes() -> Result<()> {
-    let room = Room::open(Duration::from_secs(2)).await?;
+    let room = Room::open(Duration::from_secs(4)).await?;
     let seat = room.seat();
     let beaten = async |kind: &Match| {
         room.proxy.clear_log();
@@ -245,10 +245,10 @@ async fn a_session_costs_transactions_only_while_it_has_ephemeral_znodes() -> Re
     assert_eq!(room.proxy.requests(&Match::heartbeats()).len(), 0);
     let path = hold(&seat, &room.path).await?;
     beaten(&Match::heartbeats()).await?;
-    // One `sync` behind each heartbeat's answer, and perhaps that of the heartbeat before.
+    // One `sync` behind each heartbeat's answer, and one more where the answer is late.
     let (behind, beats) =
         (room.proxy.requests(&syncs()), room.proxy.requests(&Match::heartbeats()));
-    assert!((1..=beats.len() + 1).contains(&behind.len()), "{behind:?} behind {beats:?}");
+    assert!((1..=2 * beats.len() + 1).contains(&behind.len()), "{behind:?} behind {beats:?}");
     seat.release(&path).await?;
     beaten(&syncs()).await?;
     assert_eq!(room.proxy.requests(&Match::heartbeats()).len(), 0);

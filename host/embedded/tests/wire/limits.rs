@@ -110,7 +110,7 @@ fn a_slow_reader_hurts_only_itself_and_loses_nothing() {
     for number in 0..50 {
         other.created(&format!("/n{number}"), 0);
     }
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     for xid in asked {
         let answer = slow.answer().unwrap();
         assert_eq!((answer.xid, answer.body.len()), (xid, 4 + MAX - 24 + 68));

@@ -280,7 +280,7 @@ async fn an_item_of_another_layout_is_warned_of() -> Result<()> {
     call(&path, &["--config", "layout=curator-simple", "put", "data=a"]).await?;
     for layout in ["layout=own", "layout=kazoo"] {
         let settings = ["--config", ONCE, "--config", layout];
-        let ended = run(&path, &[&settings[..], &["--wait", "500ms", "take"]].concat()).await?;
+        let ended = run(&path, &[&settings[..], &["--wait", "5s", "take"]].concat()).await?;
         assert_eq!(ended.code(), Some(75), "{ended:?}");
         let told = "qn-0000000000 is no item of the layout in use";
         assert!(ended.stderr.contains(told), "{layout}: {ended:?}");

@@ -160,10 +160,12 @@ async fn who_is_forced_while_its_command_saves_its_work_has_the_command_killed()
     let script = format!("trap '{asked}' TERM; {begin}; while :; do sleep 0.05; done");
     let batch = Program::wok()?
         .args(["hold", "lock", "--mount", &path, "--connect", address])
-        .args(["--config", "revocable=true", "--stop-timeout", "2s"])
+        .args(["--config", "revocable=true", "--stop-timeout", "4s"])
         .args(["acquire", "--", "sh", "-c", &script])
         .start()?;
     order.wait_for("batch begins").await?;
+    assert_eq!(revoke(&path, &[]).await?, "asked");
+    order.wait_for("asked").await?;
     assert_eq!(revoke(&path, &["force-after-ms=300"]).await?, "forced");
     let ended = batch.ended().await?;
     // It was asked first, and did not stop. Without force it is told that the claim was given up.

@@ -86,7 +86,7 @@ async fn a_wait_that_is_given_up_leaves_nothing_and_holds_nobody_up() -> Result<
     let scene = Scene::of(&[0, 0, 0, 2]).await?;
     // Any child counts as a lease, as for Curator.
     scene.admin.create(&format!("{}/leases/somebodys", scene.path), b"").await?;
-    let given_up = ["--wait", "500ms", "acquire", "permits=2"];
+    let given_up = ["--wait", "5s", "acquire", "permits=2"];
     scene.ends(&given_up, NOT_ACQUIRED, &["standing in line", "not held within --wait"]).await?;
     scene.ends(&["--wait", "30s", "acquire"], 0, &["holding"]).await
 }
