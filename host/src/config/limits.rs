@@ -78,7 +78,7 @@ const CALLS_PER_SECOND_KEY: Key = Key::new("calls-per-second", "5000");
 pub struct Limits {
     /// Bytes of linear memory.
     pub memory: u64,
-    /// Processor time of one call; the time for which the call waits is given back, up to the whole.
+    /// Processor time of one call, which gets back the time for which it waits, up to the whole.
     pub cpu_per_call: Duration,
     /// Watches that are armed at once.
     pub watches: u32,

@@ -27,8 +27,8 @@ async fn a_loop_is_ended_by_its_processor_time_and_its_neighbour_holds_on_and_on
 #[tokio::test]
 async fn the_time_that_a_call_waits_is_given_back_to_it() -> Result<()> {
     let scene = Scene::new().await?;
-    // Of this many requests each takes some ten microseconds of processor time, and a hundred or more for
-    // which its call waits.
+    // So many requests take more processor time than the budget, and the call waits far longer for their
+    // answers.
     let (budget, count) = (Duration::from_millis(10), 4_000);
     let limits = Limits { cpu_per_call: budget, ..Limits::default() };
     let guest = scene.hostile_in(Room { limits, ..Room::default() })?;
