@@ -181,3 +181,43 @@ impl<T: Send + 'static> Future for Metered<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGET: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn a_long_wait_gives_back_no_more_than_the_budget() {
+        let mut allowance = Allowance::new(BUDGET);
+        assert!(allowance.charge(BUDGET / 2));
+        allowance.give_back(Duration::from_hours(1));
+        assert!(allowance.charge(BUDGET));
+        assert!(!allowance.charge(Duration::from_nanos(1)));
+    }
+
+    #[test]
+    fn a_call_that_computes_for_longer_than_it_waits_comes_to_the_end_of_its_budget() {
+        let (computes, waits) = (Duration::from_millis(2), Duration::from_millis(1));
+        let mut allowance = Allowance::new(BUDGET);
+        let turns = (1..).take_while(|_| {
+            let goes_on = allowance.charge(computes);
+            allowance.give_back(waits);
+            goes_on
+        });
+        // Each turn costs a millisecond more than is given back, and the last one needs both of its own.
+        assert_eq!(turns.count(), 99);
+    }
+
+    #[test]
+    fn a_call_that_waits_for_as_long_as_it_computes_goes_on() {
+        let turn = Duration::from_millis(2);
+        let mut allowance = Allowance::new(BUDGET);
+        assert!((0..10_000).all(|_| {
+            let goes_on = allowance.charge(turn);
+            allowance.give_back(turn);
+            goes_on
+        }));
+    }
+}
