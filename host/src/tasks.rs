@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
+use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tokio_util::task::TaskTracker;
 
 /// Where tasks run that do not run on a runtime of their own.
@@ -52,18 +53,15 @@ impl Tasks {
     /// Starts a task. It is dropped at its next await when the tasks are cancelled, so whatever
     /// must still happen then belongs to a drop guard or to another group of tasks.
     pub fn spawn(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
-        let cancelled = self.cancelled.clone();
-        // Boxed, because each of the wrappers below would keep room for the task twice: where it
-        // is handed in, and where it is awaited.
-        let task: Pin<Box<dyn Future<Output = ()> + Send>> = match self.gate.clone() {
-            None => Box::pin(task),
-            Some(gate) => Box::pin(Gated { gate, task: Box::pin(task) }),
-        };
-        let task = self.tracker.track_future(async move {
-            if cancelled.run_until_cancelled(task).await.is_none() {
-                tracing::trace!(name, "task cancelled");
-            }
-        });
+        match self.gate.clone() {
+            None => self.start(name, task),
+            Some(gate) => self.start(name, Gated { gate, task: Box::pin(task) }),
+        }
+    }
+
+    fn start(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
+        let cancelled = self.cancelled.clone().cancelled_owned();
+        let task = self.tracker.track_future(Cancellable { cancelled, task, name });
         match &self.home {
             Home::Runtime(runtime) => drop(runtime.spawn(task)),
             Home::Elsewhere(home) => home.spawn(Box::pin(task)),
@@ -129,6 +127,31 @@ impl Gate {
         }
         state.held_up.push(context.waker().clone());
         Poll::Pending
+    }
+}
+
+pin_project! {
+    /// A task, until it is cancelled. No async block: that would keep room for the task twice, where it is
+    /// handed in and where it is awaited, and a host has three tasks for each app.
+    struct Cancellable<F> {
+        #[pin]
+        cancelled: WaitForCancellationFutureOwned,
+        #[pin]
+        task: F,
+        name: &'static str,
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Cancellable<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        if this.cancelled.poll(context).is_ready() {
+            tracing::trace!(name = *this.name, "task cancelled");
+            return Poll::Ready(());
+        }
+        this.task.poll(context)
     }
 }
 

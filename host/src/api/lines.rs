@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use http_body::Frame;
@@ -195,10 +195,12 @@ pub(super) type Line = Box<Bytes>;
 pub(super) fn lines() -> (mpsc::Sender<Line>, Response) {
     let (sender, receiver) = mpsc::channel(1);
     let mut response = Response::new(Body::new(Lines(receiver)));
-    let headers = response.headers_mut();
+    // The connection keeps the map for its next answer, and most streams are its last.
+    let mut headers = HeaderMap::with_capacity(2);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-ndjson"));
     // For those in between, who might wait for more.
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    *response.headers_mut() = headers;
     (sender, response)
 }
 
