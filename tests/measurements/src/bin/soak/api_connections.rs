@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use wok_tests::api::{Serving, serve};
 use wok_tests::frames::Opcode;
-use wok_tests::patience::eventually;
+use wok_tests::patience::{eventually, within};
 use wok_tests::proxy::Proxy;
 use wok_tests::zookeeper;
 
@@ -99,9 +99,15 @@ async fn crowd(seconds: usize) -> Result<()> {
     Ok(())
 }
 
-/// Connects; a listener's queue has room for some.
+/// Connects, and waits as long as the listener's queue is full. A crowd that asked again after pauses would
+/// grow for so long that the daemon would have given up its first connections meanwhile.
 async fn connect(serving: &Serving) -> Result<UnixStream> {
-    eventually("a connection", async || Ok(UnixStream::connect(serving.socket()).await.ok())).await
+    let socket = serving.socket().to_owned();
+    let connecting =
+        tokio::task::spawn_blocking(|| std::os::unix::net::UnixStream::connect(socket));
+    let connection = within("a connection", connecting).await???;
+    connection.set_nonblocking(true)?;
+    Ok(UnixStream::from_std(connection)?)
 }
 
 impl Crowd {
