@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pin_project_lite::pin_project;
+use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::future::FutureExt as _;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Where tasks run that do not run on a runtime of their own.
@@ -60,8 +61,14 @@ impl Tasks {
     }
 
     fn start(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
-        let cancelled = self.cancelled.clone().cancelled_owned();
-        let task = self.tracker.track_future(Cancellable { cancelled, task, name });
+        // By adapters: an async block would keep room for the task twice, where it is handed in and where
+        // it is awaited, and a host has three tasks for each app.
+        let task = task.with_cancellation_token_owned(self.cancelled.clone()).map(move |done| {
+            if done.is_none() {
+                tracing::trace!(name, "task cancelled");
+            }
+        });
+        let task = self.tracker.track_future(task);
         match &self.home {
             Home::Runtime(runtime) => drop(runtime.spawn(task)),
             Home::Elsewhere(home) => home.spawn(Box::pin(task)),
@@ -130,31 +137,6 @@ impl Gate {
     }
 }
 
-pin_project! {
-    /// A task, until it is cancelled. No async block: that would keep room for the task twice, where it is
-    /// handed in and where it is awaited, and a host has three tasks for each app.
-    struct Cancellable<F> {
-        #[pin]
-        cancelled: WaitForCancellationFutureOwned,
-        #[pin]
-        task: F,
-        name: &'static str,
-    }
-}
-
-impl<F: Future<Output = ()>> Future for Cancellable<F> {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let this = self.project();
-        if this.cancelled.poll(context).is_ready() {
-            tracing::trace!(name = *this.name, "task cancelled");
-            return Poll::Ready(());
-        }
-        this.task.poll(context)
-    }
-}
-
 struct Gated {
     gate: Gate,
     task: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -168,5 +150,41 @@ impl Future for Gated {
             Poll::Ready(()) => self.task.as_mut().poll(context),
             Poll::Pending => Poll::Pending,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_can_go_on_when_it_is_cancelled_does_so_to_its_next_await() {
+        let tasks = Tasks::on(Handle::current());
+        let (go_on, may_go_on) = oneshot::channel();
+        let (at_await, is_at_await) = oneshot::channel();
+        let (went_on, has_gone_on) = oneshot::channel();
+        tasks.spawn("test", async move {
+            at_await.send(()).unwrap();
+            may_go_on.await.unwrap();
+            went_on.send(()).unwrap();
+            std::future::pending().await
+        });
+        is_at_await.await.unwrap();
+        go_on.send(()).unwrap();
+        tasks.cancel();
+        tasks.join().await;
+        has_gone_on.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_task_that_is_started_when_the_others_are_cancelled_does_nothing() {
+        let tasks = Tasks::on(Handle::current());
+        tasks.cancel();
+        let (begun, has_begun) = oneshot::channel();
+        tasks.spawn("test", async move { begun.send(()).unwrap() });
+        tasks.join().await;
+        assert!(has_begun.await.is_err());
     }
 }
