@@ -13,7 +13,7 @@ use wok_tests::zookeeper::Server;
 use self::client::Client;
 use self::served::Served;
 use crate::ground::{self, Ground};
-use crate::measure::{median, resident_bytes_of};
+use crate::measure::{median, p99, resident_bytes_of};
 use crate::report::{Bound, Row};
 
 const ROUNDS: usize = 5;
@@ -38,8 +38,8 @@ struct Figures {
     writes: Vec<f64>,
     reads: Vec<f64>,
     /// Milliseconds of one create.
-    half: Vec<f64>,
-    hundredth: Vec<f64>,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
 }
 
 impl Figures {
@@ -55,9 +55,8 @@ impl Figures {
             client.create(&format!("{path}/{number}"), b"")?;
             single.push(start.elapsed().as_secs_f64() * 1e3);
         }
-        self.half.push(median(&single));
-        single.sort_by(f64::total_cmp);
-        self.hundredth.extend(single.get(SINGLE * 99 / 100));
+        self.p50.push(median(&single));
+        self.p99.push(p99(&single));
         client.close()
     }
 }
@@ -94,11 +93,11 @@ pub(crate) fn bench(ground: &Ground) -> Result<Vec<Row>> {
         Row::new("the same, Apache ZooKeeper", "1/s", apache.writes),
         Row::new(format!("get, {IN_FLIGHT} in flight, wok"), "1/s", wok.reads),
         Row::new("the same, Apache ZooKeeper", "1/s", apache.reads),
-        Row::ratio("one create, wok to Apache", &wok.half, &apache.half).bound(Bound::AtMost(0.7)),
-        Row::new("one create, wok, p50", "ms", wok.half),
-        Row::new("one create, Apache ZooKeeper, p50", "ms", apache.half),
-        Row::new("one create, wok, p99", "ms", wok.hundredth),
-        Row::new("one create, Apache ZooKeeper, p99", "ms", apache.hundredth),
+        Row::ratio("one create, wok to Apache", &wok.p50, &apache.p50).bound(Bound::AtMost(0.7)),
+        Row::new("one create, wok, p50", "ms", wok.p50),
+        Row::new("one create, Apache ZooKeeper, p50", "ms", apache.p50),
+        Row::new("one create, wok, p99", "ms", wok.p99),
+        Row::new("one create, Apache ZooKeeper, p99", "ms", apache.p99),
     ];
     ours.stop()?;
     rows.extend(sizes(ground)?);

@@ -86,6 +86,13 @@ fn children_seconds() -> f64 {
     seconds
 }
 
+/// The sample that 99 of 100 are below; none of none.
+pub(crate) fn p99(samples: &[f64]) -> f64 {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() * 99 / 100).copied().unwrap_or(f64::NAN)
+}
+
 /// The middle of the samples; none of none.
 pub(crate) fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();

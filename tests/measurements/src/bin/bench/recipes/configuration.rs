@@ -1,7 +1,7 @@
 //! A thousand observers of one configuration on one session, while it changes: how long after the
 //! answer of a change they are told of it, and what a change costs the server for each of them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use futures_util::future::{join_all, try_join_all};
@@ -10,6 +10,7 @@ use wok::participant::{Follower, Notice, Participant};
 use wok_tests::patience::within;
 
 use crate::ground::Ground;
+use crate::measure::{median, p99};
 use crate::report::{Bound, Row};
 use crate::stock::{Recipe, answer};
 
@@ -64,27 +65,25 @@ pub(super) fn bench(ground: &Ground) -> Result<Vec<Row>> {
 /// What was measured, a sample for each change.
 #[derive(Default)]
 struct Figures {
-    median: Vec<f64>,
-    late: Vec<f64>,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
     reads: Vec<f64>,
 }
 
 impl Figures {
     fn take(&mut self, answered: Instant, told: impl Iterator<Item = Instant>, reads: f64) {
-        let mut after: Vec<Duration> =
-            told.map(|at| at.saturating_duration_since(answered)).collect();
-        after.sort_unstable();
-        let ms = |place: usize| after.get(place).map_or(0.0, |it| it.as_secs_f64() * 1000.0);
-        self.median.push(ms(after.len() / 2));
-        self.late.push(ms(after.len() * 99 / 100));
+        let after = told.map(|at| at.saturating_duration_since(answered));
+        let after: Vec<f64> = after.map(|it| it.as_secs_f64() * 1000.0).collect();
+        self.p50.push(median(&after));
+        self.p99.push(p99(&after));
         self.reads.push(reads / f64::from(OBSERVERS));
     }
 
     fn rows(self) -> Vec<Row> {
         let what = |what: &str| format!("configuration, 1,000 observers: {what}");
         vec![
-            Row::new(what("told, p50"), "ms", self.median),
-            Row::new(what("told, p99"), "ms", self.late),
+            Row::new(what("told, p50"), "ms", self.p50),
+            Row::new(what("told, p99"), "ms", self.p99),
             // The operator's own request and the heartbeats are counted among them.
             Row::new(what("reads each"), "", self.reads).slowest().bound(Bound::AtMost(1.01)),
         ]
