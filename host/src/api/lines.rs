@@ -191,9 +191,13 @@ pub(crate) fn answer_line(
 /// whatever its bound, and most streams are hardly told anything.
 pub(super) type Line = Box<Bytes>;
 
-/// The lines of an answer, as they come. One waits beside those that the connection has taken.
+/// How many lines wait beside those that the connection has taken. An operation tells a few at once:
+/// `waiting`, `held`, and what it has answered. The connection takes them together, and writes once for all.
+const AT_ONCE: usize = 4;
+
+/// The lines of an answer, as they come.
 pub(super) fn lines() -> (mpsc::Sender<Line>, Response) {
-    let (sender, receiver) = mpsc::channel(1);
+    let (sender, receiver) = mpsc::channel(AT_ONCE);
     let mut response = Response::new(Body::new(Lines(receiver)));
     // The connection keeps the map for its next answer, and most streams are its last.
     let mut headers = HeaderMap::with_capacity(2);
