@@ -228,6 +228,8 @@ fn arguments_are_by_name_unless_one_record_is_the_body() {
     module.arguments("ping", &json!({})).unwrap();
     let refused = |operation, body| module.arguments(operation, &body).unwrap_err().to_string();
     assert_eq!(refused("ping", json!({"a": 1})), "a: unknown field; there are none here");
+    let named_otherwise = refused("move", json!({"steps": 2, "payload": true}));
+    assert_eq!(named_otherwise, "payload: unknown field; known here: steps, fast");
     assert_eq!(refused("move", json!({})), "steps: missing; expected a number");
     assert_eq!(refused("pong", json!({})), "./mine.wasm has no operation pong; did you mean ping?");
 }

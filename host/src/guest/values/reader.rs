@@ -141,7 +141,7 @@ impl Reader {
                 Some(near) => format!("; did you mean {near}?"),
                 None => match known.clone().collect::<Vec<_>>().join(", ") {
                     none if none.is_empty() => "; there are none here".to_owned(),
-                    names => format!("; there are {names}"),
+                    names => format!("; known here: {names}"),
                 },
             };
             self.path.push(Segment::Key(key.clone()));
