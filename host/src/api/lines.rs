@@ -191,13 +191,14 @@ pub(crate) fn answer_line(
 /// whatever its bound, and most streams are hardly told anything.
 pub(super) type Line = Box<Bytes>;
 
-/// How many lines wait beside those that the connection has taken. An operation tells a few at once:
-/// `waiting`, `held`, and what it has answered. The connection takes them together, and writes once for all.
-const AT_ONCE: usize = 4;
+/// Lines that wait for their connection at most. An operation tells a few at once: `waiting`, `held`, and
+/// what it has answered. The connection takes them together and writes once for all. No more of them wait,
+/// because a line says what was true when it was put here.
+const MOST_WAITING: usize = 4;
 
 /// The lines of an answer, as they come.
 pub(super) fn lines() -> (mpsc::Sender<Line>, Response) {
-    let (sender, receiver) = mpsc::channel(AT_ONCE);
+    let (sender, receiver) = mpsc::channel(MOST_WAITING);
     let mut response = Response::new(Body::new(Lines(receiver)));
     // The connection keeps the map for its next answer, and most streams are its last.
     let mut headers = HeaderMap::with_capacity(2);
